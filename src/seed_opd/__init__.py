@@ -1,0 +1,1 @@
+"""SEED: self-evolving on-policy distillation for training language-model agents."""

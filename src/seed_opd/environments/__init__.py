@@ -1,0 +1,22 @@
+"""Environments by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from seed_opd.environments.base import Action, Environment, Observation, Outcome
+from seed_opd.errors import UserError
+
+NAMES = ("alfworld",)
+
+
+def make(name: str, **options: Any) -> Environment:
+    """Build an environment by name; its package is imported only now. Raises UserError for an unknown name."""
+    if name == "alfworld":
+        from seed_opd.environments.alfworld import AlfworldEnvironment
+
+        return AlfworldEnvironment(**options)
+    raise UserError(f"environment: {name!r} is unknown; choose one of {', '.join(NAMES)}.")
+
+
+__all__ = ["NAMES", "Action", "Environment", "Observation", "Outcome", "make"]

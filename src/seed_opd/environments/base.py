@@ -1,0 +1,98 @@
+"""The protocol that every environment speaks.
+
+An environment says itself how it is prompted: how an observation and a history become a prompt, where a skill goes in that
+prompt, how a response becomes an action and when it is invalid, what success and score mean, and which categories success
+is reported by. Nothing outside guesses any of this.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from seed_opd.trajectory import Step, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What the agent sees after a reset: the text, the task in the environment's own words, and the admissible actions.
+
+    `actions` is None where the environment has no such list.
+    """
+
+    text: str
+    goal: str
+    actions: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one action led to. `reward` is for this step alone, `score` and `success` are for the episode so far."""
+
+    text: str
+    reward: float
+    done: bool
+    success: bool
+    score: float
+    actions: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A response, parsed: the text for the environment, and whether the response kept to the grammar."""
+
+    text: str
+    valid: bool
+
+
+class Environment(ABC):
+    """One live environment. It plays one episode at a time and can be reset without end.
+
+    `max_steps` is the default length at which an episode is cut; `categories` are the families that success is reported by.
+    """
+
+    name: str
+    categories: tuple[str, ...]
+    max_steps: int
+
+    # ---- the world
+
+    @abstractmethod
+    def tasks(self, split: str) -> Sequence[Task]:
+        """All tasks of a split, always in the same order; raises UserError, naming the splits, for an unknown one."""
+
+    @abstractmethod
+    def category(self, task: Task) -> str:
+        """The category that a task's success is counted in."""
+
+    @abstractmethod
+    def reset(self, task: Task) -> Observation:
+        """Start the episode that the task names."""
+
+    @abstractmethod
+    def step(self, action: str) -> Outcome:
+        """Take one action, as text; any text is accepted and an impossible action is an ordinary outcome."""
+
+    # ---- how a language model plays it
+
+    @abstractmethod
+    def parse(self, response: str) -> Action:
+        """Turn a model's response into an action."""
+
+    @abstractmethod
+    def windowed_prompt(
+        self, goal: str, history: Sequence[Step], observation: str, actions: Sequence[str] | None, skill: str | None, window: int
+    ) -> str:
+        """The user message of one step when each step is a prompt of its own with the last `window` steps in it.
+
+        `history` holds all earlier steps; `observation` is the one to answer now.
+        """
+
+    @abstractmethod
+    def opening(self, goal: str, observation: str, skill: str | None) -> str:
+        """The first user message when the episode is one growing conversation: instructions, task, skill, observation."""
+
+    def reply(self, observation: str) -> str:
+        """A later user message of that conversation."""
+        return observation
