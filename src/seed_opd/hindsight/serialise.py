@@ -1,0 +1,32 @@
+"""A trajectory as text for an analyzer: per step the observation, the whole response, and whether the action was valid.
+
+Rewards and admissible actions are not shown; the outcome stands beside the text as a label (reference code).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from seed_opd.trajectory import Step, Trajectory
+
+
+def serialise(trajectory: Trajectory, dropped: int = 0) -> str:
+    """The steps of a trajectory, counted from 0, without the `dropped` oldest ones after the first."""
+    blocks = [_step(index, step) for index, step in enumerate(trajectory.steps)]
+    if dropped:
+        blocks[1 : 1 + dropped] = [f"({dropped} steps left out)"]
+    return "\n".join(blocks)
+
+
+def steps_to_drop(trajectory: Trajectory, fits: Callable[[int], bool]) -> int:
+    """The fewest middle steps to leave out so that `fits(dropped)` holds; all of them where nothing fits."""
+    low, high = 0, max(0, len(trajectory.steps) - 2)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fits(middle) else (middle + 1, high)
+    return low
+
+
+def _step(index: int, step: Step) -> str:
+    valid = "true" if step.valid else "false"
+    return f"Step {index}\nObservation: {step.observation}\nResponse: {step.response}\nAction valid: {valid}"
