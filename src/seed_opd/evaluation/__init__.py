@@ -1,0 +1,1 @@
+"""How good a policy is: fixed panels, success per category, and how sure we are of it."""
