@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from hypothesis import strategies as st
+
 from seed_opd.trajectory import Step, Task, Trajectory
 
 ROOM = (
@@ -54,4 +56,22 @@ LOST = episode(
         ("go to desk 1", "You arrive at desk 1. On the desk 1, you see a book 1."),
     ],
     success=False,
+)
+
+APPLE = ("go to countertop 1", "You arrive at countertop 1. On the countertop 1, you see a apple 1, and a knife 2.")
+TAKE_APPLE = ("take apple 1 from countertop 1", "You pick up the apple 1 from the countertop 1.")
+TO_DESK = ("go to desk 1", "You arrive at desk 1. On the desk 1, you see nothing.")
+PUT_APPLE = ("move apple 1 to desk 1", "You move the apple 1 to the desk 1.")
+NOTHING = "Nothing happens."
+CABINET = ("go to cabinet 2", "You arrive at cabinet 2. The cabinet 2 is closed.")
+LAMP = ("go to shelf 1", "You arrive at shelf 1. On the shelf 1, you see a desklamp 1.")
+PICK, COOL, TWO, LOOK = (
+    "put a apple in desk.",
+    "put a cool apple in desk.",
+    "put two apple in desk.",
+    "examine the apple with the desklamp.",
+)
+
+ANY_TEXT = st.lists(
+    st.sampled_from([*(t for turn in (APPLE, TAKE_APPLE, PUT_APPLE, LAMP, CABINET) for t in turn), NOTHING, "", "a 1."])
 )
