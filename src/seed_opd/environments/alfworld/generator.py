@@ -25,7 +25,7 @@ from seed_opd.environments.alfworld.rooms import ALL_ROOMS, SIZES, TRAIN_ROOMS, 
 from seed_opd.errors import UserError
 
 SPLITS = ("train", "valid_seen", "valid_unseen")
-PACKAGED = {"train": 60, "valid_seen": 20, "valid_unseen": 20}  # games of each family in the package
+PACKAGED = {"train": 120, "valid_seen": 20, "valid_unseen": 20}  # games of each family in the package
 PACKAGE = Path(__file__).with_name("games.tar.xz")
 
 
