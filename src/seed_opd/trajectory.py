@@ -65,8 +65,8 @@ class Trajectory:
     score: float
     final_observation: str = ""
     penalty: float = 0.0
-    seed: int = 0
-    stop: Literal["done", "steps", "tokens"] = "done"
+    seed: str = ""
+    stop: Literal["done", "steps"] = "done"
 
     @property
     def reward(self) -> float:

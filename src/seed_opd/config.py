@@ -1,0 +1,240 @@
+"""A whole run as one typed, validated object: a YAML recipe plus dotted overrides.
+
+Every field carries one line of documentation; `seed-opd train --help` points here, and a run's own `config.yaml` is this
+object with nothing left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from seed_opd.errors import UserError
+
+TINY = "tiny"
+
+
+class Section(BaseModel):
+    """A part of the config: unknown keys are errors, values never change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class ModelConfig(Section):
+    path: str = TINY
+    """Hugging Face folder or hub name of a causal language model; `tiny` is the packaged one."""
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """Number format of the weights."""
+    template_options: dict[str, Any] = {}
+    """Passed to the chat template as they are, for example {enable_thinking: false}."""
+    micro_batch_tokens: int = Field(16384, ge=1)
+    """Padded tokens in one forward pass; bounds memory, changes no result."""
+
+
+class EnvironmentConfig(Section):
+    name: str = "alfworld"
+    """Which environment."""
+    options: dict[str, Any] = {}
+    """Passed to the environment as they are."""
+    max_steps: int = Field(30, ge=1)
+    """An episode is cut after this many steps."""
+    train_split: str = "train"
+    """The split that training draws its tasks from."""
+    train_tasks: int | None = Field(None, ge=1)
+    """Use only this many training tasks, the first of a seeded shuffle; all by default."""
+
+
+class ContextConfig(Section):
+    style: Literal["windowed", "transcript"] = "transcript"
+    """`windowed`: each step is a prompt of its own (paper). `transcript`: the episode is one growing conversation."""
+    window: int = Field(5, ge=0)
+    """Steps of history in a windowed prompt (paper, ALFWorld: 5)."""
+    max_prompt_tokens: int = Field(2048, ge=64)
+    """Longest prompt without the skill; the oldest middle of the history is dropped beyond it, and counted."""
+    max_response_tokens: int = Field(512, ge=1)
+    """Longest response."""
+
+
+class RolloutConfig(Section):
+    tasks: int = Field(16, ge=1)
+    """Tasks per update (paper, ALFWorld: 16)."""
+    group: int = Field(8, ge=1)
+    """Trajectories per task (paper: 8)."""
+    temperature: float = Field(1.0, gt=0)
+    """Sampling temperature; training needs 1, where the sampling policy is the trained one."""
+    invalid_penalty: float = Field(0.1, ge=0)
+    """Taken from a trajectory's return for each invalid action (paper: 0.1)."""
+    concurrency: int = Field(128, ge=1)
+    """Episodes played at the same time; bounds memory, changes no result."""
+
+    @model_validator(mode="after")
+    def _trainable(self) -> RolloutConfig:
+        if self.temperature != 1.0:
+            raise ValueError("rollout.temperature must be 1: at another one the sampled log-probs are not the policy's")
+        return self
+
+
+class AnalyzerConfig(Section):
+    kind: Literal["policy", "rules", "remote"] = "policy"
+    """Who writes the skills."""
+    max_prompt_tokens: int = Field(16384, ge=64)
+    """Longest analyzer prompt; the oldest middle steps of the episode are dropped beyond it, and counted."""
+    max_tokens: int = Field(4096, ge=8)
+    """Longest analysis (paper: 4096)."""
+    max_characters: int = Field(600, ge=16)
+    """Longest summary and longest skill; a longer one does not count."""
+    constrained: bool = True
+    """Decode the policy's analyses under the skill schema, so that they always parse."""
+    base_url: str = "http://localhost:8000/v1"
+    """Where a remote, OpenAI-compatible analyzer listens."""
+    model: str = ""
+    """Name of the remote model."""
+    api_key_variable: str = "OPENAI_API_KEY"
+    """Environment variable that holds the remote key."""
+
+
+class OptimizerConfig(Section):
+    learning_rate: float = Field(1e-6, gt=0)
+    """Constant learning rate of stage 2 (paper: 1e-6)."""
+    betas: tuple[float, float] = (0.9, 0.999)
+    """AdamW's decay rates."""
+    weight_decay: float = Field(0.01, ge=0)
+    """AdamW's weight decay (reference code: 0.01)."""
+    max_grad_norm: float = Field(1.0, gt=0)
+    """The gradient is clipped to this norm."""
+    minibatches: int = Field(1, ge=1)
+    """Optimizer steps per update; a mini-batch is counted in trajectories."""
+
+
+class Stage1Config(Section):
+    tasks: int = Field(180, ge=1)
+    """Training tasks to collect episodes of (paper: 180)."""
+    rollouts: int = Field(8, ge=1)
+    """Episodes per task (paper: 8)."""
+    temperature: float = Field(0.4, ge=0)
+    """Sampling temperature of the collection (reference code: 0.4)."""
+    analyzer: Literal["rules", "remote"] = "rules"
+    """Who annotates the episodes."""
+    epochs: int = Field(3, ge=1)
+    """Passes over the pairs (reference code: 3)."""
+    batch: int = Field(8, ge=1)
+    """Pairs per optimizer step (reference code: 8)."""
+    learning_rate: float = Field(5e-6, gt=0)
+    """Peak learning rate (reference code: 5e-6 for text)."""
+    warmup: float = Field(0.1, ge=0, le=1)
+    """Share of the steps with a rising rate; a cosine follows."""
+    validation: float = Field(0.1, ge=0, lt=1)
+    """Share of the pairs held out."""
+    max_tokens: int = Field(8192, ge=64)
+    """Longest pair; a longer one is left out and counted."""
+    replay: float = Field(0.0, ge=0)
+    """Own sampled acting episodes per analysis in every batch, so that acting is not forgotten (paper: 0)."""
+
+
+class EvaluationConfig(Section):
+    panels: dict[str, str] = {"seen": "valid_seen", "unseen": "valid_unseen"}
+    """Panel name to split; every task of a split is played once."""
+    tasks: int | None = Field(None, ge=1)
+    """Play only this many tasks of each panel, spread evenly over it."""
+    temperature: float = Field(0.4, ge=0)
+    """Sampling temperature (paper: 0.4)."""
+    every: int = Field(5, ge=1)
+    """Updates between evaluations; the last update is always evaluated."""
+    probe: int = Field(32, ge=0)
+    """Finished episodes in the probe set that measures how well the policy analyses."""
+
+
+class Config(Section):
+    """One run."""
+
+    name: str = "run"
+    """Name of the run, and of its folder under `runs/`."""
+    seed: int = 0
+    """Every random draw comes from it."""
+    threads: int | None = Field(None, ge=1)
+    """CPU threads; all cores by default."""
+    method: str = "seed"
+    """A row of the methods table: `seed-opd methods`."""
+    overrides: dict[str, Any] = {}
+    """Changes to that row, for example {distillation: {weight: 0.02}}."""
+    updates: int = Field(150, ge=1)
+    """Rounds of rollout and learning (paper: 150)."""
+    replay_stage1: float = Field(0.0, ge=0)
+    """Stage-1 pairs per trajectory mixed into every update, so that analysing is not forgotten (paper: 0)."""
+    save_every: int = Field(10, ge=1)
+    """Updates between checkpoints."""
+    keep_trajectories: int = Field(1, ge=1)
+    """Write the trajectories of every n-th update to the run folder; the first and the last always."""
+    tensorboard: bool = False
+    """Also write TensorBoard events (needs the extra `tensorboard`)."""
+    model: ModelConfig = ModelConfig()
+    environment: EnvironmentConfig = EnvironmentConfig()
+    context: ContextConfig = ContextConfig()
+    rollout: RolloutConfig = RolloutConfig()
+    analyzer: AnalyzerConfig = AnalyzerConfig()
+    optimizer: OptimizerConfig = OptimizerConfig()
+    stage1: Stage1Config = Stage1Config()
+    evaluation: EvaluationConfig = EvaluationConfig()
+
+
+def load(recipe: str, overrides: Sequence[str] = ()) -> Config:
+    """Read a recipe (a packaged name or a YAML file) and apply dotted overrides such as `rollout.tasks=4`.
+
+    Raises UserError, naming field, value and fix.
+    """
+    data = yaml.safe_load(_recipe_text(recipe)) or {}
+    for override in overrides:
+        _override(data, override)
+    try:
+        return Config.model_validate(data)
+    except ValidationError as error:
+        raise UserError("; ".join(_sentence(detail) for detail in error.errors())) from error
+
+
+def dump(config: Config) -> str:
+    """The config as YAML, nothing left out."""
+    return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False)
+
+
+def recipes() -> list[str]:
+    """Names of the packaged recipes."""
+    folder = resources.files("seed_opd") / "recipes"
+    return sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml"))
+
+
+def _recipe_text(recipe: str) -> str:
+    path = Path(recipe)
+    if path.suffix in (".yaml", ".yml"):
+        if not path.is_file():
+            raise UserError(f"recipe: there is no file {recipe!r}; packaged recipes are {', '.join(recipes())}.")
+        return path.read_text(encoding="utf-8")
+    if recipe not in recipes():
+        raise UserError(f"recipe: {recipe!r} is unknown; choose one of {', '.join(recipes())}, or give a .yaml file.")
+    return (resources.files("seed_opd") / "recipes" / f"{recipe}.yaml").read_text(encoding="utf-8")
+
+
+def _override(data: dict[str, Any], override: str) -> None:
+    name, separator, value = override.partition("=")
+    if not separator:
+        raise UserError(f"override: {override!r} has no value; write it as section.field=value.")
+    *sections, field = name.strip().split(".")
+    for section in sections:
+        data = data.setdefault(section, {})
+        if not isinstance(data, dict):
+            raise UserError(f"override: {name!r} goes below {section!r}, which is a value and not a section.")
+    data[field] = yaml.safe_load(value)
+
+
+def _sentence(detail: Any) -> str:
+    field = ".".join(str(part) for part in detail["loc"]) or "config"
+    message = str(detail["msg"]).removeprefix("Value error, ")
+    value = detail["input"]
+    if detail["type"] == "extra_forbidden":
+        return f"{field}: there is no such field; check its spelling"
+    shown = "" if isinstance(value, dict | BaseModel) else f" {value!r} is not valid:"
+    return f"{field}:{shown} {message[0].lower()}{message[1:]}"

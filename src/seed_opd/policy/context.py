@@ -1,0 +1,236 @@
+"""Contexts: how a trajectory becomes token sequences.
+
+`windowed`: each step is a prompt of its own with the last few steps in it, as in the paper; an episode of T steps gives T
+samples. `transcript`: the episode is one growing conversation and one token sequence; one forward pass scores all of it.
+
+Both take an optional skill: the same responses then stand behind the prompt with the skill in it. The text that is dropped
+for length is always the oldest middle of the history (never instructions, task, skill or the newest step), is decided
+without the skill, so that both contexts keep the same history, and is counted in `dropped_steps`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+from typing import Any, Literal, Protocol
+
+from transformers import PreTrainedTokenizerBase
+
+from seed_opd.environments.base import Environment
+from seed_opd.errors import UserError
+from seed_opd.policy.samples import Sample
+from seed_opd.trajectory import Step, Trajectory
+
+Style = Literal["windowed", "transcript"]
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Where an episode stands when the policy is asked: all earlier steps, and the observation to answer."""
+
+    goal: str
+    history: tuple[Step, ...]
+    observation: str
+    actions: tuple[str, ...] | None = None
+
+
+class ChatTemplate:
+    """A tokenizer's own chat template, taken apart so that a conversation can grow without re-tokenising what was sampled."""
+
+    _MARK = "MARK8f21"
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, options: dict[str, Any] | None = None) -> None:
+        self.tokenizer = tokenizer
+        self.options = options or {}
+        self.end_id: int = tokenizer.eos_token_id
+        self.user_turn = lru_cache(maxsize=8192)(self._user_turn)
+
+    def opening(self, message: str) -> list[int]:
+        """Token ids of a conversation that begins with a user message and awaits the assistant's answer."""
+        return self._encode(self._render([{"role": "user", "content": message}]))
+
+    def _user_turn(self, message: str) -> tuple[int, ...]:
+        """Token ids between an answer and the next one, the answer's end token first."""
+        messages = [
+            {"role": "user", "content": "-"},
+            {"role": "assistant", "content": self._MARK},
+            {"role": "user", "content": message},
+        ]
+        ids = self._encode(self._render(messages).rpartition(self._MARK)[2])
+        if ids[0] != self.end_id:
+            ids = [self.end_id, *ids]
+        return tuple(ids)
+
+    def _render(self, messages: list[dict[str, str]]) -> str:
+        return str(self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **self.options))
+
+    def _encode(self, text: str) -> list[int]:
+        return list(self.tokenizer.encode(text, add_special_tokens=False))
+
+
+class Context(Protocol):
+    """What both styles offer."""
+
+    template: ChatTemplate
+
+    def prompt(self, situation: Situation, skill: str | None = None) -> list[int]:
+        """Token ids to sample the next response from."""
+
+    def samples(self, trajectory: Trajectory, skill: str | None = None) -> list[Sample]:
+        """The token sequences in which the trajectory's responses were sampled, each response in exactly one of them."""
+
+    def dropped_steps(self, trajectory: Trajectory) -> int:
+        """How many steps of history were left out of prompts, over all steps of the trajectory."""
+
+
+class WindowedContext:
+    """Each step is its own prompt with the last `window` observations and actions."""
+
+    def __init__(self, template: ChatTemplate, environment: Environment, window: int, max_prompt_tokens: int) -> None:
+        self.template = template
+        self.environment = environment
+        self.window = window
+        self.max_prompt_tokens = max_prompt_tokens
+
+    def prompt(self, situation: Situation, skill: str | None = None) -> list[int]:
+        return self._prompt(situation, skill, self._fitting_window(situation))
+
+    def samples(self, trajectory: Trajectory, skill: str | None = None) -> list[Sample]:
+        samples = []
+        for index, step in enumerate(trajectory.steps):
+            prompt = self.prompt(_situation(trajectory, index), skill)
+            span = (len(prompt), len(prompt) + len(step.response_ids))
+            samples.append(Sample((*prompt, *step.response_ids), (span,), (index,)))
+        return samples
+
+    def dropped_steps(self, trajectory: Trajectory) -> int:
+        situations = [_situation(trajectory, index) for index in range(len(trajectory.steps))]
+        return sum(min(self.window, len(s.history)) - self._fitting_window(s) for s in situations)
+
+    def _fitting_window(self, situation: Situation) -> int:
+        for window in range(min(self.window, len(situation.history)), -1, -1):
+            if len(self._prompt(situation, None, window)) <= self.max_prompt_tokens:
+                return window
+        length = len(self._prompt(situation, None, 0))
+        raise UserError(
+            f"context.max_prompt_tokens: {self.max_prompt_tokens} is too small for one observation without history, "
+            f"which takes {length}; raise it."
+        )
+
+    def _prompt(self, situation: Situation, skill: str | None, window: int) -> list[int]:
+        message = self.environment.windowed_prompt(
+            situation.goal, situation.history, situation.observation, situation.actions, skill, window
+        )
+        return self.template.opening(message)
+
+
+class TranscriptContext:
+    """The episode is one conversation.
+
+    When it outgrows `max_prompt_tokens`, it goes on in a new sequence that keeps the opening and the newest half; each
+    response is scored in the sequence that it was sampled in.
+    """
+
+    def __init__(self, template: ChatTemplate, environment: Environment, max_prompt_tokens: int) -> None:
+        self.template = template
+        self.environment = environment
+        self.max_prompt_tokens = max_prompt_tokens
+
+    def prompt(self, situation: Situation, skill: str | None = None) -> list[int]:
+        turns = self._turns(situation.history, situation.observation)
+        opening = self._opening(situation, None)
+        first = _segments(len(opening), [len(turn) for turn in turns], self.max_prompt_tokens)[-1][0]
+        head = self._opening(situation, skill) if skill else opening
+        return head + [token for turn in turns[first:] for token in turn]
+
+    def samples(self, trajectory: Trajectory, skill: str | None = None) -> list[Sample]:
+        situation = _situation(trajectory, len(trajectory.steps) - 1)
+        turns = self._turns(situation.history, situation.observation)
+        segments = _segments(len(self._opening(situation, None)), [len(turn) for turn in turns], self.max_prompt_tokens)
+        head = self._opening(situation, skill)
+        ends = [answered for _, answered in segments[1:]] + [len(trajectory.steps)]
+        return [
+            _transcript_sample(head, turns, trajectory.steps, first, answered, end)
+            for (first, answered), end in zip(segments, ends, strict=True)
+        ]
+
+    def dropped_steps(self, trajectory: Trajectory) -> int:
+        situation = _situation(trajectory, len(trajectory.steps) - 1)
+        turns = self._turns(situation.history, situation.observation)
+        segments = _segments(len(self._opening(situation, None)), [len(turn) for turn in turns], self.max_prompt_tokens)
+        ends = [answered for _, answered in segments[1:]] + [len(trajectory.steps)]
+        return sum(first * (end - answered) for (first, answered), end in zip(segments, ends, strict=True))
+
+    def _opening(self, situation: Situation, skill: str | None) -> list[int]:
+        first = situation.history[0].observation if situation.history else situation.observation
+        return self.template.opening(self.environment.opening(situation.goal, first, skill))
+
+    def _turns(self, history: Sequence[Step], observation: str) -> list[list[int]]:
+        """Per earlier step, its response and the next user message."""
+        following = [step.observation for step in history[1:]] + [observation]
+        return [self._turn(step, text) for step, text in zip(history, following, strict=False)]
+
+    def _turn(self, step: Step, observation: str) -> list[int]:
+        message = self.template.user_turn(self.environment.reply(observation))
+        ended = bool(step.response_ids) and step.response_ids[-1] == self.template.end_id
+        return [*step.response_ids, *(message[1:] if ended else message)]
+
+
+def make_context(
+    style: Style,
+    tokenizer: PreTrainedTokenizerBase,
+    environment: Environment,
+    *,
+    window: int,
+    max_prompt_tokens: int,
+    template_options: dict[str, Any] | None = None,
+) -> Context:
+    """Build the context of a style; `template_options` go to the chat template as they are."""
+    template = ChatTemplate(tokenizer, template_options)
+    if style == "windowed":
+        return WindowedContext(template, environment, window, max_prompt_tokens)
+    return TranscriptContext(template, environment, max_prompt_tokens)
+
+
+def _situation(trajectory: Trajectory, index: int) -> Situation:
+    step = trajectory.steps[index]
+    return Situation(trajectory.goal, trajectory.steps[:index], step.observation, step.actions)
+
+
+def _segments(opening: int, turns: Sequence[int], budget: int) -> list[tuple[int, int]]:
+    """Split a conversation where its prompt would outgrow the budget.
+
+    `turns[i]` is the length of response i and the message after it. Returns, per sequence, the first turn that it keeps and
+    the first step that is answered in it.
+    """
+    before = [0, *accumulate(turns)]
+    segments = [(0, 0)]
+    first = 0
+    for answered in range(1, len(turns) + 1):
+        if opening + before[answered] - before[first] <= budget:
+            continue
+        first = next(
+            (keep for keep in range(first + 1, answered) if opening + before[answered] - before[keep] <= (opening + budget) // 2),
+            answered - 1,
+        )
+        if opening + before[answered] - before[first] > budget:
+            raise UserError(
+                f"context.max_prompt_tokens: {budget} is too small for the opening and the newest step, which take "
+                f"{opening + before[answered] - before[first]}; raise it."
+            )
+        segments.append((first, answered))
+    return segments
+
+
+def _transcript_sample(
+    head: list[int], turns: list[list[int]], steps: Sequence[Step], first: int, answered: int, end: int
+) -> Sample:
+    ids = [*head, *(token for turn in turns[first:answered] for token in turn)]
+    spans = []
+    for index in range(answered, end):
+        response = steps[index].response_ids
+        spans.append((len(ids), len(ids) + len(response)))
+        ids.extend(turns[index] if index + 1 < end else response)
+    return Sample(tuple(ids), tuple(spans), tuple(range(answered, end)))

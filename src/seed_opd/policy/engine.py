@@ -1,0 +1,96 @@
+"""The engine protocol: everything that training needs from weights, wherever they live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+from seed_opd.policy.samples import Sample
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How to draw tokens: `temperature` 0 is greedy; a response ends with the end token or after `max_tokens`."""
+
+    temperature: float = 1.0
+    max_tokens: int = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """One sampled response: its token ids, the end token included, and their log-probabilities under the sampling policy.
+
+    `finished` is False when the response was cut by `max_tokens`.
+    """
+
+    ids: tuple[int, ...]
+    log_probs: tuple[float, ...]
+    finished: bool
+
+
+class Constraint(Protocol):
+    """A grammar over responses, with one state per row of a batch."""
+
+    def mask(self, rows: Sequence[int]) -> Tensor:
+        """Which tokens may come next, (rows, vocabulary) bool."""
+
+    def accept(self, row: int, token_id: int) -> bool:
+        """Advance a row by the token it took; True when its response is complete."""
+
+
+Signals = Mapping[str, Tensor]
+"""Per response token of a sample, by name, each (response_tokens,)."""
+
+Loss = Callable[[Tensor, Signals], Mapping[str, Tensor]]
+"""From the live log-probs (tokens,) of a micro-batch and its signals, each (tokens,), to one masked sum per component.
+
+A component is divided by its own global denominator inside the signals' weights, so that neither the size of the
+micro-batches nor another component changes its weight.
+"""
+
+
+class Engine(Protocol):
+    """Sample, score, train, publish, save: one small interface over weights."""
+
+    tokenizer: PreTrainedTokenizerBase
+
+    def sample(
+        self,
+        prompts: Sequence[Sequence[int]],
+        sampling: Sampling,
+        seeds: Sequence[str],
+        keys: Sequence[Hashable] | None = None,
+        constraint: Constraint | None = None,
+    ) -> list[Sampled]:
+        """Draw one response per prompt; the tokens of a prompt depend on its seed, not on the rest of the batch.
+
+        `keys` name growing conversations: what a key's last prompt and response left in the cache is not computed again.
+        """
+
+    def logprobs(self, samples: Sequence[Sample], reference: bool = False) -> list[Tensor]:
+        """Log-probabilities of the response tokens, one (response_tokens,) float32 tensor per sample, without gradient."""
+
+    def train(self, samples: Sequence[Sample], signals: Sequence[Signals], loss: Loss) -> dict[str, float]:
+        """Accumulate the gradient of the summed loss over all samples; returns sums to log."""
+
+    def step(self, learning_rate: float) -> dict[str, float]:
+        """Clip the accumulated gradient, take one optimizer step, and clear it; returns the gradient norm."""
+
+    def publish(self) -> None:
+        """Make the trained weights the ones that `sample` uses."""
+
+    def save(self, folder: Path) -> None:
+        """Write the model as a Hugging Face folder."""
+
+    def save_state(self, folder: Path) -> None:
+        """Write what training needs to go on exactly: optimizer state."""
+
+    def load_state(self, model: Path, state: Path) -> None:
+        """Go on from a saved model and state."""
+
+
