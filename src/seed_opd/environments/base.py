@@ -81,6 +81,10 @@ class Environment(ABC):
         """Turn a model's response into an action."""
 
     @abstractmethod
+    def action_span(self, response: str) -> tuple[int, int]:
+        """Where in the response the action's text stands, as half-open character positions; (0, 0) if nowhere."""
+
+    @abstractmethod
     def windowed_prompt(
         self, goal: str, history: Sequence[Step], observation: str, actions: Sequence[str] | None, skill: str | None, window: int
     ) -> str:
