@@ -1,0 +1,1 @@
+"""ALFWorld: household tasks in text, played natively from their game files."""

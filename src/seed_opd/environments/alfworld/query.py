@@ -1,0 +1,250 @@
+"""Facts with indexes, and conjunctive queries compiled to chains of small functions.
+
+A compiled query walks its literals in order. Each step either scans the facts that match what is bound so far, or tests one
+literal whose arguments are all bound, or tries all objects of a type. At the end of the chain the caller's function gets the
+slots with all variables bound; it returns True to stop the search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from seed_opd.environments.alfworld.pddl import EQUALS, Arguments
+
+Pattern = tuple[str, tuple[int, ...]]  # a predicate and the positions that are looked up
+Index = dict[Any, dict[Arguments, None]]
+Slots = list[Any]
+Found = Callable[[Slots], bool]
+Query = Callable[["Facts", Slots, Found], bool]
+
+NOTHING: dict[Arguments, None] = {}
+
+
+class Facts(dict[Pattern, Index]):
+    """The facts that are true, by predicate (`true`), and indexes over them, each made when it is first asked for.
+
+    Predicates that never change are looked up in `static`, which is shared. Dictionaries stand for ordered sets, so that
+    nothing depends on the hash seed of the process.
+    """
+
+    def __init__(self, true: dict[str, dict[Arguments, None]], static: Facts | None = None) -> None:
+        super().__init__()
+        self.true = true
+        self.static = static
+        self._indexed: dict[str, list[tuple[int, ...]]] = {}
+
+    def __missing__(self, pattern: Pattern) -> Index:
+        predicate, positions = pattern
+        if predicate not in self.true and self.static is not None:
+            index = self.static[pattern]
+        else:
+            index = {}
+            for fact in self.true.get(predicate, NOTHING):
+                index.setdefault(_key(fact, positions), {})[fact] = None
+            self._indexed.setdefault(predicate, []).append(positions)
+        self[pattern] = index
+        return index
+
+    def of(self, predicate: str) -> Collection[Arguments]:
+        if predicate in self.true or self.static is None:
+            return self.true.get(predicate, NOTHING)
+        return self.static.of(predicate)
+
+    def add(self, predicate: str, fact: Arguments) -> bool:
+        """Make a fact true, and say whether it was not."""
+        facts = self.true[predicate]
+        if fact in facts:
+            return False
+        facts[fact] = None
+        for positions in self._indexed.get(predicate, ()):
+            self[predicate, positions].setdefault(_key(fact, positions), {})[fact] = None
+        return True
+
+    def remove(self, predicate: str, fact: Arguments) -> bool:
+        """Make a fact false, and say whether it was not."""
+        facts = self.true[predicate]
+        if fact not in facts:
+            return False
+        del facts[fact]
+        for positions in self._indexed.get(predicate, ()):
+            del self[predicate, positions][_key(fact, positions)][fact]
+        return True
+
+    def copy(self) -> Facts:
+        """The same facts, which from now on change on their own; what is static stays shared."""
+        return Facts({predicate: dict(facts) for predicate, facts in self.true.items()}, self.static)
+
+
+def _key(fact: Arguments, positions: tuple[int, ...]) -> Any:
+    return fact[positions[0]] if len(positions) == 1 else tuple(fact[i] for i in positions)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A literal for the compiler; an argument is a variable if it has a slot or a kind, and else an object."""
+
+    predicate: str
+    arguments: tuple[Hashable, ...]
+    positive: bool = True
+
+
+@dataclass(slots=True)
+class Compiler:
+    """Compiles the queries of one game.
+
+    `kinds` gives for every variable the objects that it may stand for, None for any; `everything` is all objects. With
+    `in_order` the literals are walked as they are written, through sorted facts, and no two variables share an object:
+    this is how TextWorld answers. Otherwise the order is chosen by how many facts there are at the start.
+    """
+
+    facts: Facts
+    kinds: Mapping[Hashable, Collection[str] | None]
+    everything: Collection[str]
+    in_order: bool = False
+    slots: dict[Hashable, int] = field(default_factory=dict)
+    unbound: set[Hashable] = field(default_factory=set)
+
+    def compile(
+        self, literals: Iterable[Condition], first: Sequence[Hashable], bound: bool = True, wanted: Iterable[Hashable] = ()
+    ) -> Query:
+        """Compile a conjunction.
+
+        The variables in `first` have the first slots, and their values there beforehand if they are `bound`; `wanted`
+        variables get a value even if no literal has them.
+        """
+        self.slots = {variable: slot for slot, variable in enumerate(first)}
+        self.unbound = set() if bound else set(first)
+        steps: list[Callable[[Query], Query]] = []
+        waiting = list(literals)
+        while waiting:
+            literal = self._next(waiting)
+            if literal is None:
+                variables = [v for literal in waiting for v in literal.arguments if self._free(v)]
+                steps.append(self._try_all(min(variables, key=lambda v: len(self._members(v)))))
+                continue
+            waiting.remove(literal)
+            steps.append(self._test(literal) if self._bound(literal) else self._scan(literal))
+        steps += [self._try_all(variable) for variable in wanted if self._free(variable)]
+        query = _report
+        for step in reversed(steps):
+            query = step(query)
+        return query
+
+    def _free(self, argument: Hashable) -> bool:
+        return argument in self.unbound or (argument in self.kinds and argument not in self.slots)
+
+    def _bind(self, variable: Hashable) -> int:
+        self.unbound.discard(variable)
+        return self.slots.setdefault(variable, len(self.slots))
+
+    def _bound(self, literal: Condition) -> bool:
+        return not any(map(self._free, literal.arguments))
+
+    def _members(self, variable: Hashable) -> Collection[str]:
+        members = self.kinds[variable]
+        return self.everything if members is None else members
+
+    def _next(self, waiting: Sequence[Condition]) -> Condition | None:
+        """The literal to walk next: a test if there is one, else the scan that promises the fewest facts."""
+        if self.in_order:
+            return waiting[0]
+        scans = []
+        for literal in waiting:
+            if self._bound(literal):
+                return literal
+            if literal.positive and literal.predicate != EQUALS:
+                known = sum(not self._free(argument) for argument in literal.arguments)
+                scans.append((len(self.facts.of(literal.predicate)) / 20**known, len(scans), literal))
+        return min(scans)[2] if scans else None
+
+    def _test(self, literal: Condition) -> Callable[[Query], Query]:
+        predicate, positive = literal.predicate, literal.positive
+        values = self._getter(literal.arguments, always_tuple=True)
+        if predicate == EQUALS:
+            return lambda then: (
+                lambda facts, slots, found: (len(set(values(slots))) == 1) is positive and then(facts, slots, found)
+            )
+        everywhere = tuple(range(len(literal.arguments)))
+        if len(everywhere) == 1:
+            values = self._getter(literal.arguments)
+        return lambda then: (
+            lambda facts, slots, found: (
+                bool(facts[predicate, everywhere].get(values(slots))) is positive and then(facts, slots, found)
+            )
+        )
+
+    def _scan(self, literal: Condition) -> Callable[[Query], Query]:
+        positions = tuple(i for i, argument in enumerate(literal.arguments) if not self._free(argument))
+        pattern = (literal.predicate, positions)
+        key = self._getter([literal.arguments[i] for i in positions])
+        new: list[tuple[int, int, Collection[str] | None]] = []
+        again: list[tuple[int, int]] = []
+        for i, argument in enumerate(literal.arguments):
+            if self._free(argument):
+                new.append((i, self._bind(argument), self.kinds[argument]))
+            elif i not in positions:
+                again.append((i, self.slots[argument]))
+        if self.in_order:
+            return lambda then: _sorted_scan(pattern, key, new, again, then)
+        return lambda then: _scan(pattern, key, new, again, then)
+
+    def _try_all(self, variable: Hashable) -> Callable[[Query], Query]:
+        members = self._members(variable)
+        slot = self._bind(variable)
+
+        def step(then: Query) -> Query:
+            def run(facts: Facts, slots: Slots, found: Found) -> bool:
+                for slots[slot] in members:
+                    if then(facts, slots, found):
+                        return True
+                return False
+
+            return run
+
+        return step
+
+    def _getter(self, arguments: Sequence[Hashable], always_tuple: bool = False) -> Callable[[Slots], Any]:
+        """Read the arguments from the slots: one as it is, several as a tuple."""
+        places = [(self.slots.get(argument), argument) for argument in arguments]
+        if len(places) == 1 and not always_tuple:
+            slot, constant = places[0]
+            return (lambda slots: constant) if slot is None else (lambda slots: slots[slot])
+        return lambda slots: tuple([constant if slot is None else slots[slot] for slot, constant in places])
+
+
+def _report(facts: Facts, slots: Slots, found: Found) -> bool:
+    return found(slots)
+
+
+def _scan(pattern: Pattern, key: Callable, new: list, again: list, then: Query) -> Query:
+    def run(facts: Facts, slots: Slots, found: Found) -> bool:
+        for fact in facts[pattern].get(key(slots), NOTHING):
+            for position, slot, members in new:
+                value = fact[position]
+                if members is not None and value not in members:
+                    break
+                slots[slot] = value
+            else:
+                if all(fact[position] == slots[slot] for position, slot in again) and then(facts, slots, found):
+                    return True
+        return False
+
+    return run
+
+
+def _sorted_scan(pattern: Pattern, key: Callable, new: list, again: list, then: Query) -> Query:
+    def run(facts: Facts, slots: Slots, found: Found) -> bool:
+        for fact in sorted(facts[pattern].get(key(slots), NOTHING)):
+            for position, slot, members in new:
+                value = fact[position]
+                if value in slots[:slot] or (members is not None and value not in members):
+                    break
+                slots[slot] = value
+            else:
+                if all(fact[position] == slots[slot] for position, slot in again) and then(facts, slots, found):
+                    return True
+        return False
+
+    return run
