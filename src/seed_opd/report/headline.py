@@ -1,0 +1,116 @@
+"""The top of the page: what was run, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from seed_opd.report.numbers import duration, number, percent, percent_fine
+from seed_opd.report.run_folder import Evaluation, Run, flatten
+from seed_opd.report.svg import Point, dot_plot
+
+# What the header shows: a title, and the dotted config names under which it may stand, the first one found.
+FACTS = (
+    ("Recipe", ("recipe", "recipe.name", "name")),
+    ("Model", ("model", "model.path", "model.name", "policy.path", "policy.model", "policy.name")),
+    ("Context", ("context", "context.style", "policy.context")),
+    ("Seed", ("seed", "seeds", "training.seed")),
+    ("Data", ("data_hash", "data.hash", "environment.data_hash")),
+)
+ENVIRONMENT = ("environment", "environment.name", "environment.environment")
+
+
+@dataclass(frozen=True, slots=True)
+class Hero:
+    """One panel's result: the main run's last success and its interval, beside the others'."""
+
+    panel: str
+    value: str
+    interval: str
+    note: str
+    plot: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A small number with its name."""
+
+    name: str
+    value: str
+    note: str = ""
+
+
+def facts(run: Run) -> list[tuple[str, str]]:
+    """The facts of the header that the config names."""
+    found = ((title, _first(run, names)) for title, names in FACTS)
+    return [(title, value) for title, value in found if value is not None]
+
+
+def environment(run: Run) -> str | None:
+    """The environment's name, for the title."""
+    return _first(run, ENVIRONMENT)
+
+
+def settings(run: Run) -> list[tuple[str, str]]:
+    """The whole config, flat."""
+    return [(name, str(value)) for name, value in flatten(run.config)]
+
+
+def heroes(runs: Sequence[Run]) -> list[Hero]:
+    """One card for each of the main run's held panels, at most two."""
+    return [hero for panel in runs[0].panels[:2] if (hero := _hero(runs, panel)) is not None]
+
+
+def tiles(run: Run) -> list[Tile]:
+    """What the run did and what it cost."""
+    seconds = sum(cost["seconds"] for cost in run.costs.values())
+    tokens = sum(cost["tokens"] for cost in run.costs.values())
+    usable, probe = run.series("skill/usable_share"), run.series("probe/score")
+    result = [Tile("Updates", str(run.train[-1]["update"] if run.train else 0))]
+    if seconds:
+        result.append(Tile("Time", duration(seconds), "all phases"))
+    if tokens:
+        result.append(Tile("Tokens", number(tokens), "read and written"))
+    if usable:
+        result.append(Tile("Usable skills", percent(sum(v for _, v in usable) / len(usable)), "mean over updates"))
+    if probe:
+        result.append(Tile("Analysis quality", percent(probe[-1][1]), f"probe, {percent(probe[0][1])} at first"))
+    result.append(Tile("Warnings", str(sum(warning.count for warning in run.warnings)), "counted below"))
+    return result
+
+
+def _hero(runs: Sequence[Run], panel: str) -> Hero | None:
+    main = runs[0].last(panel) or runs[0].start(panel)
+    if main is None:
+        return None
+    start = runs[0].start(panel)
+    moved = "" if start is None or start is main else f"{percent(start.macro.value)} before stage 2 · "
+    note = f"{moved}{main.episodes} episodes · update {main.update}"
+    interval = f"{percent(main.macro.low)} – {percent(main.macro.high)}"
+    rows: list[tuple[str, Evaluation | None, int | None]]
+    rows = [("base", runs[0].evaluation(panel, "base"), None), ("after SFT", runs[0].evaluation(panel, "sft"), None)]
+    rows += [(run.name, run.last(panel), index) for index, run in reversed(list(enumerate(runs)))]
+    plot = dot_plot(
+        [(name, _macro(evaluation), series) for name, evaluation, series in rows if evaluation is not None],
+        label=f"{panel} success, macro average, with 95% intervals",
+        show=percent,
+        width=340,
+    )
+    return Hero(panel, percent_fine(main.macro.value), interval, note, plot)
+
+
+def _macro(evaluation: Evaluation) -> Point:
+    return Point(evaluation.update, evaluation.macro.value, evaluation.macro.low, evaluation.macro.high)
+
+
+def _first(run: Run, names: Sequence[str]) -> str | None:
+    """The value under the first of these dotted names that the config has, cut to what a header holds."""
+    flat = dict(flatten(run.config))
+    value: Any = next((flat[name] for name in names if flat.get(name) is not None), None)
+    if value is None:
+        return None
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return text if len(text) <= 48 else f"…{text[-47:]}"
