@@ -115,7 +115,9 @@ def resolve(name: str, overrides: dict[str, Any] | None = None) -> Method:
     except ValidationError as error:
         detail = error.errors()[0]
         field = ".".join(str(part) for part in detail["loc"])
-        raise UserError(f"overrides.{field}: {detail['input']!r} is not valid for {name}: {detail['msg'].lower()}.") from error
+        raise UserError(
+            f"overrides.{field}: {detail['input']!r} is not valid for {name}: {detail['msg'].lower()}."
+        ) from error
 
 
 def loss_of(method: Method) -> Loss:

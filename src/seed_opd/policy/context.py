@@ -37,7 +37,7 @@ class Situation:
 
 
 class ChatTemplate:
-    """A tokenizer's own chat template, taken apart so that a conversation can grow without re-tokenising what was sampled."""
+    """A tokenizer's own chat template, taken apart so that a conversation grows without re-tokenising what was sampled."""
 
     _MARK = "MARK8f21"
 
@@ -212,7 +212,11 @@ def _segments(opening: int, turns: Sequence[int], budget: int) -> list[tuple[int
         if opening + before[answered] - before[first] <= budget:
             continue
         first = next(
-            (keep for keep in range(first + 1, answered) if opening + before[answered] - before[keep] <= (opening + budget) // 2),
+            (
+                keep
+                for keep in range(first + 1, answered)
+                if opening + before[answered] - before[keep] <= (opening + budget) // 2
+            ),
             answered - 1,
         )
         if opening + before[answered] - before[first] > budget:

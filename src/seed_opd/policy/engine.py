@@ -64,6 +64,7 @@ class Engine(Protocol):
         prompts: Sequence[Sequence[int]],
         sampling: Sampling,
         seeds: Sequence[str],
+        *,
         keys: Sequence[Hashable] | None = None,
         constraint: Constraint | None = None,
     ) -> list[Sampled]:
@@ -76,7 +77,11 @@ class Engine(Protocol):
         """Log-probabilities of the response tokens, one (response_tokens,) float32 tensor per sample, without gradient."""
 
     def train(self, samples: Sequence[Sample], signals: Sequence[Signals], loss: Loss) -> dict[str, float]:
-        """Accumulate the gradient of the summed loss over all samples; returns sums to log."""
+        """Accumulate the gradient of the summed loss over all samples; returns what to log.
+
+        `loss/<component>` is the component's value, `signal/<component>` the norm of its gradient at the log-probs, which
+        tells a component that pushes nothing, or everything; `entropy` is the sum over response tokens, in nats.
+        """
 
     def step(self, learning_rate: float) -> dict[str, float]:
         """Clip the accumulated gradient, take one optimizer step, and clear it; returns the gradient norm."""
@@ -92,5 +97,3 @@ class Engine(Protocol):
 
     def load_state(self, model: Path, state: Path) -> None:
         """Go on from a saved model and state."""
-
-

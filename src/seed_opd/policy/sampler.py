@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -54,7 +55,9 @@ class Sampler:
         constraint: Constraint | None = None,
     ) -> list[Sampled]:
         """See `Engine.sample`."""
-        rows = [_Row(i, list(prompt), random.Random(seed)) for i, (prompt, seed) in enumerate(zip(prompts, seeds, strict=True))]
+        rows = [
+            _Row(i, list(prompt), random.Random(seed)) for i, (prompt, seed) in enumerate(zip(prompts, seeds, strict=True))
+        ]
         batch, kept = self._begin(rows, keys)
         for _ in range(sampling.max_tokens):
             self._draw(batch, sampling, constraint)
@@ -69,11 +72,13 @@ class Sampler:
         self._kept = kept
         return [Sampled(tuple(row.drawn), tuple(row.log_probs), row.finished) for row in rows]
 
-    def _begin(self, rows: list[_Row], keys: Sequence[Hashable] | None) -> tuple[_Batch, dict[Hashable, tuple[list[int], LayerRows]]]:
+    def _begin(
+        self, rows: list[_Row], keys: Sequence[Hashable] | None
+    ) -> tuple[_Batch, dict[Hashable, tuple[list[int], LayerRows]]]:
         resumed = [self._kept.get(key) for key in keys] if keys is not None else [None] * len(rows)
         self._kept = {}
         usable = [
-            entry if entry is not None and row.ids[: len(entry[0])] == entry[0] else None
+            entry if entry is not None and len(entry[0]) < len(row.ids) and row.ids[: len(entry[0])] == entry[0] else None
             for row, entry in zip(rows, resumed, strict=True)
         ]
         return _Batch(self.model, rows, usable), {}
@@ -127,8 +132,7 @@ class _Batch:
         """Drop the rows that have ended."""
         alive = [position for position, row in enumerate(self.rows) if not row.finished]
         index = torch.tensor(alive, device=self.device)
-        for layer in self.cache.layers:
-            layer.keys, layer.values = layer.keys[index], layer.values[index]
+        self.cache.batch_select_indices(index)
         self.mask = self.mask[index]
         self.rows = [self.rows[position] for position in alive]
         self.cached = [self.cached[position] for position in alive]
@@ -145,7 +149,8 @@ class _Batch:
 
     def _row_cache(self, position: int) -> LayerRows:
         valid = self.mask[position].nonzero()[:, 0]
-        return [(layer.keys[position][:, valid], layer.values[position][:, valid]) for layer in self.cache.layers]
+        layers: list[Any] = self.cache.layers
+        return [(layer.keys[position][:, valid], layer.values[position][:, valid]) for layer in layers]
 
     def _stack(self, caches: list[LayerRows | None], length: int) -> None:
         example = next(cache for cache in caches if cache)

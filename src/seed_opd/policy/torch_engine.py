@@ -30,7 +30,9 @@ def load_model(path: Path | str, dtype: str) -> tuple[PreTrainedModel, PreTraine
     except (OSError, ValueError) as error:
         raise UserError(f"model.path: {str(path)!r} cannot be loaded as a causal language model folder: {error}") from error
     if tokenizer.chat_template is None:
-        raise UserError(f"model.path: the tokenizer of {str(path)!r} has no chat template; use an instruct model or add one.")
+        raise UserError(
+            f"model.path: the tokenizer of {str(path)!r} has no chat template; use an instruct model or add one."
+        )
     return model, tokenizer
 
 
@@ -67,6 +69,7 @@ class TorchEngine:
         prompts: Sequence[Sequence[int]],
         sampling: Sampling,
         seeds: Sequence[str],
+        *,
         keys: Sequence[Hashable] | None = None,
         constraint: Constraint | None = None,
     ) -> list[Sampled]:
@@ -98,11 +101,13 @@ class TorchEngine:
         for indices in batches_by_tokens([len(sample.token_ids) for sample in samples], self.micro_batch_tokens):
             flat, entropy = response_logprobs(self.model, [samples[index] for index in indices])
             parts = loss(flat, _concatenate([signals[index] for index in indices], flat.device))
-            torch.stack(list(parts.values())).sum().backward()  # type: ignore[no-untyped-call]
-            sums["entropy"] = sums.get("entropy", 0.0) + float(entropy.sum())
-            for name, value in parts.items():
-                sums[f"loss/{name}"] = sums.get(f"loss/{name}", 0.0) + float(value.detach())
-        return sums
+            gradients = {name: torch.autograd.grad(part, flat, retain_graph=True)[0] for name, part in parts.items()}
+            flat.backward(torch.stack(list(gradients.values())).sum(dim=0))
+            _add(sums, "entropy", entropy.sum())
+            for name, part in parts.items():
+                _add(sums, f"loss/{name}", part.detach())
+                _add(sums, f"signal/{name}", gradients[name].square().sum())
+        return {name: value**0.5 if name.startswith("signal/") else value for name, value in sums.items()}
 
     def step(self, learning_rate: float) -> dict[str, float]:
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.max_grad_norm)
@@ -130,7 +135,9 @@ class TorchEngine:
         self.model.load_state_dict(load_model(model, _dtype_name(self.model))[0].state_dict())
         tensors = load_file(state / "optimizer.safetensors")
         for name, parameter in self.model.named_parameters():
-            moments = {key: tensors[f"{name}/{key}"] for key in ("step", "exp_avg", "exp_avg_sq") if f"{name}/{key}" in tensors}
+            moments = {
+                key: tensors[f"{name}/{key}"] for key in ("step", "exp_avg", "exp_avg_sq") if f"{name}/{key}" in tensors
+            }
             if moments:
                 self.optimizer.state[parameter] = moments
         self.sampler.clear()
@@ -160,6 +167,10 @@ def response_logprobs(model: PreTrainedModel, samples: Sequence[Sample]) -> tupl
     with torch.no_grad():
         entropy = -(log_probs.exp() * log_probs).sum(dim=-1)
     return taken, entropy
+
+
+def _add(sums: dict[str, float], name: str, value: Tensor) -> None:
+    sums[name] = sums.get(name, 0.0) + float(value)
 
 
 def _concatenate(signals: Sequence[Signals], device: torch.device) -> dict[str, Tensor]:

@@ -93,7 +93,7 @@ class Player:
         return [self._finish(episode) for episode in episodes]
 
     def _act(self, episode: _Episode, response: Sampled) -> None:
-        text = self.engine.tokenizer.decode(response.ids, skip_special_tokens=True)
+        text = str(self.engine.tokenizer.decode(list(response.ids), skip_special_tokens=True))
         action = episode.environment.parse(text)
         outcome = episode.environment.step(action.text)
         episode.steps.append(

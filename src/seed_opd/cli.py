@@ -1,0 +1,224 @@
+"""The command line: one function per verb, no logic of its own."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from seed_opd.errors import UserError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Train language-model agents with SEED: play, read back, score twice, learn.",
+)
+
+Recipe = Annotated[str, typer.Argument(help="A packaged recipe (`seed-opd recipes`) or a YAML file.")]
+Overrides = Annotated[list[str] | None, typer.Argument(help="Changes to the recipe: section.field=value ...")]
+Out = Annotated[Path | None, typer.Option(help="Folder of the experiment; runs/<name> by default.")]
+Model = Annotated[Path | None, typer.Option(help="Model folder to start from instead of the recipe's.")]
+console = Console(highlight=False)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder of the experiment.")] = Path("runs/demo"),
+    overrides: Overrides = None,
+) -> None:
+    """Train SEED and GRPO from the same start on this machine, and compare them: the whole method in minutes."""
+    from seed_opd.training.demo import run_demo
+
+    run_demo(out, overrides or [])
+
+
+@app.command()
+def collect(recipe: Recipe, overrides: Overrides = None, out: Out = None, model: Model = None) -> None:
+    """Stage 1: play the training tasks that will be annotated."""
+    from seed_opd.config import load
+    from seed_opd.training.collect import collect as run
+    from seed_opd.training.setup import set_up
+
+    config = load(recipe, overrides or [])
+    folder = _stage1(out, config.name)
+    trajectories = run(set_up(config, model=model), folder)
+    won = sum(t.success for t in trajectories)
+    console.print(f"{len(trajectories)} episodes, {won} successful, in {folder}")
+
+
+@app.command()
+def annotate(recipe: Recipe, overrides: Overrides = None, out: Out = None) -> None:
+    """Stage 1: write a hindsight skill about each collected episode."""
+    from seed_opd.config import load
+    from seed_opd.training.collect import annotate as run
+    from seed_opd.training.setup import external_analyzer
+
+    config = load(recipe, overrides or [])
+    folder = _stage1(out, config.name)
+    statuses = run(external_analyzer(config, config.stage1.analyzer, folder), folder)
+    console.print(", ".join(f"{count} {status}" for status, count in statuses.most_common()) + f", in {folder}")
+
+
+@app.command()
+def sft(recipe: Recipe, overrides: Overrides = None, out: Out = None, model: Model = None) -> None:
+    """Stage 1: fine-tune the policy to write such skills itself."""
+    from seed_opd.config import load
+    from seed_opd.training.setup import set_up
+    from seed_opd.training.sft import fine_tune
+
+    config = load(recipe, overrides or [])
+    folder = _stage1(out, config.name)
+    console.print(f"model in {fine_tune(set_up(config, model=model), folder, folder)}")
+
+
+@app.command()
+def train(
+    recipe: Recipe,
+    overrides: Overrides = None,
+    out: Out = None,
+    model: Model = None,
+    stage1: Annotated[Path | None, typer.Option(help="Folder of stage 1; <out>/stage1 where it exists.")] = None,
+) -> None:
+    """Stage 2: the loop of play, hindsight and learning; run it again to resume a run that was stopped."""
+    from seed_opd.config import load
+    from seed_opd.training.rl import train as run
+
+    config = load(recipe, overrides or [])
+    experiment = out or Path("runs") / config.name
+    stage1 = stage1 or _existing(experiment / "stage1")
+    model = model or (_existing(stage1 / "model") if stage1 else None)
+    console.print(f"method {config.method}, starting from {model or config.model.path}, in {experiment / config.method}")
+    progress = run(config, experiment / config.method, model=model, stage1=stage1)
+    console.print(
+        f"{progress.update} updates done; best evaluation at update {progress.best_update}: {progress.best_success:.1%}"
+    )
+
+
+@app.command()
+def evaluate(
+    recipe: Recipe,
+    overrides: Overrides = None,
+    model: Model = None,
+    out: Annotated[Path | None, typer.Option(help="Run folder to write to; runs/<name>/evaluation by default.")] = None,
+    label: Annotated[str, typer.Option(help="Name of this policy in tables.")] = "base",
+) -> None:
+    """Play the fixed panels with a model and print success by category, with intervals."""
+    from seed_opd.config import load
+    from seed_opd.evaluation.evaluate import evaluate as run
+    from seed_opd.training.setup import set_up
+
+    config = load(recipe, overrides or [])
+    run(set_up(config, model=model), out or Path("runs") / config.name / "evaluation", label)
+
+
+@app.command()
+def compare(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders; the first is the baseline of the differences.")],
+) -> None:
+    """Compare runs on their common panels: a table, and paired differences with intervals."""
+    from seed_opd.evaluation.compare import comparison_tables
+
+    for table in comparison_tables(runs):
+        _print(table.title, table.header, table.rows)
+
+
+@app.command()
+def report(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    others: Annotated[list[Path] | None, typer.Argument(help="Run folders to lay over it.")] = None,
+) -> None:
+    """Write report.html, one self-contained page about a run."""
+    from seed_opd.report import build
+
+    console.print(str(build(run, others or [])))
+
+
+@app.command()
+def play(
+    environment: Annotated[str, typer.Argument(help="Name of the environment.")],
+    task: Annotated[str, typer.Option(help="Which task, as split:index.")] = "valid_seen:0",
+    file: Annotated[Path | None, typer.Option(help="A game file to play instead.")] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="For scripts: one action per line in, one JSON state per line out.")
+    ] = False,
+    model: Annotated[str | None, typer.Option(help="Watch a model play: a model folder, or `tiny`.")] = None,
+    recipe: Annotated[str, typer.Option(help="With --model: the recipe whose context and sampling it uses.")] = "demo",
+) -> None:
+    """Play an episode in the terminal, by hand, by script, or watch a model do it."""
+    from seed_opd.environments import make
+    from seed_opd.environments.play import parse_task, play_json, play_person
+    from seed_opd.training.watch import watch
+
+    live = make(environment)
+    chosen = live.open(file) if file else parse_task(live, task)
+    if model:
+        watch(recipe, model, chosen, console)
+    elif json:
+        play_json(live, chosen, sys.stdin, _line)
+    else:
+        play_person(live, chosen, sys.stdin, _line)
+
+
+@app.command()
+def data(environment: Annotated[str, typer.Argument(help="Name of the environment.")]) -> None:
+    """Say which data an environment uses and where it was looked for; fetch the original where that is possible."""
+    from seed_opd.environments import data_source
+
+    for sentence in data_source(environment):
+        console.print(sentence, markup=False)
+
+
+@app.command()
+def methods() -> None:
+    """Print the methods table."""
+    from seed_opd.methods import TABLE
+
+    _print("Methods", ["method", "what it does", "source"], [[m.name, m.summary, m.source] for m in TABLE.values()])
+
+
+@app.command()
+def recipes() -> None:
+    """List the packaged recipes."""
+    from seed_opd.config import recipes as names
+
+    for name in names():
+        console.print(name)
+
+
+def main() -> None:
+    """Run a verb; what a user can mend ends with one sentence on standard error and exit code 2."""
+    try:
+        app()
+    except UserError as error:
+        print(f"seed-opd: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _stage1(out: Path | None, name: str) -> Path:
+    return (out or Path("runs") / name) / "stage1"
+
+
+def _existing(path: Path) -> Path | None:
+    return path if path.exists() else None
+
+
+def _line(text: str) -> None:
+    print(text, flush=True)
+
+
+def _print(title: str, header: list[str], rows: list[list[str]]) -> None:
+    table = Table(title=title)
+    for name in header:
+        table.add_column(name)
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,214 @@
+"""Make the tiny policy: its tokenizer and its weights, from scripted play of generated games.
+
+    python -m seed_opd.training.pretrain OUT --episodes 60000
+
+Two steps, each resumable by its files: `OUT/episodes-*.pt` (token sequences) and `OUT/model` (a Hugging Face folder).
+The packaged one lies in `seed_opd/policy/tiny`; its README says how it was made and what was measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import time
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+import torch
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+
+from seed_opd.environments.alfworld.environment import AlfworldEnvironment
+from seed_opd.hindsight.prompts import analyzer_prompt
+from seed_opd.hindsight.rules import RulesAnalyzer
+from seed_opd.hindsight.schema import render
+from seed_opd.policy.context import ChatTemplate, TranscriptContext
+from seed_opd.policy.samples import Sample, batches_by_tokens
+from seed_opd.training.demonstrations import Demonstration, demonstrations
+
+VOCABULARY = 2048
+END, START, PAD = "<|im_end|>", "<|im_start|>", "<|endoftext|>"
+TEMPLATE = (
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+TOKENIZER_EPISODES = 3000
+
+
+def make_tokenizer(texts: Iterator[str]) -> PreTrainedTokenizerFast:
+    """Byte-level BPE over the texts; the tags of the response grammar are single tokens, as in larger vocabularies."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCABULARY - 7,
+        special_tokens=[PAD, START, END],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.add_tokens([AddedToken(tag, normalized=False) for tag in ("<think>", "</think>", "<action>", "</action>")])
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, eos_token=END, pad_token=PAD, clean_up_tokenization_spaces=False
+    )
+    fast.chat_template = TEMPLATE
+    return fast
+
+
+def make_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> Qwen3ForCausalLM:
+    """A Qwen3 of about 1.5 million parameters with fresh weights."""
+    torch.manual_seed(seed)
+    config = Qwen3Config(
+        vocab_size=VOCABULARY,
+        hidden_size=160,
+        intermediate_size=480,
+        num_hidden_layers=4,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=32,
+        max_position_embeddings=8192,
+        tie_word_embeddings=True,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    return Qwen3ForCausalLM(config)
+
+
+def tokenizer_texts(max_steps: int, seed: int) -> Iterator[str]:
+    """Prompts, play, analyzer prompts and analyses: everything that the policy will ever read or write."""
+    environment, rules = AlfworldEnvironment(max_steps=max_steps), RulesAnalyzer()
+    for episode in islice(demonstrations(seed, max_steps), TOKENIZER_EPISODES):
+        trajectory = episode.trajectory
+        yield environment.opening(trajectory.goal, trajectory.steps[0].observation, episode.skill)
+        yield analyzer_prompt(trajectory).text
+        yield render(rules.analyze([trajectory])[0])
+
+
+def encode(context: TranscriptContext, episode: Demonstration) -> list[Sample]:
+    """A demonstration as the token sequences that the trainer would score."""
+    template, trajectory = context.template, episode.trajectory
+    steps = tuple(
+        type(step)(
+            step.observation,
+            step.response,
+            step.action,
+            step.valid,
+            step.reward,
+            step.actions,
+            (*template.tokenizer.encode(step.response, add_special_tokens=False), template.end_id),
+        )
+        for step in trajectory.steps
+    )
+    whole = type(trajectory)(
+        trajectory.task, trajectory.goal, trajectory.category, steps, trajectory.success, trajectory.score
+    )
+    return context.samples(whole, episode.skill)
+
+
+def write_episodes(out: Path, tokenizer: PreTrainedTokenizerFast, seed: int, count: int, max_steps: int) -> None:
+    """Write `count` demonstrations of one seed as token ids and spans, in shards."""
+    context = TranscriptContext(ChatTemplate(tokenizer), AlfworldEnvironment(max_steps=max_steps), 4096)
+    stream = demonstrations(seed, max_steps)
+    for shard in range(0, count, 2000):
+        file = out / f"episodes-{seed:03d}-{shard:06d}.pt"
+        episodes = list(islice(stream, min(2000, count - shard)))
+        if file.exists():
+            continue
+        samples = [sample for episode in episodes for sample in encode(context, episode)]
+        torch.save([(list(sample.token_ids), list(sample.spans)) for sample in samples], file.with_suffix(".part"))
+        file.with_suffix(".part").rename(file)
+        wins = {k: [e.trajectory.success for e in episodes if e.kind == k] for k in ("search", "workflow", "correction")}
+        rates = {kind: round(sum(won) / max(1, len(won)), 3) for kind, won in wins.items()}
+        print(json.dumps({"shard": file.name, "samples": len(samples), "success": rates}), flush=True)
+
+
+def read_episodes(out: Path) -> Iterator[list[Sample]]:
+    """The shards in order, as they appear; waits for the next one where another process is still writing."""
+    for file in sorted(out.glob("episodes-*.pt")):
+        yield [Sample(tuple(ids), tuple(spans)) for ids, spans in torch.load(file, weights_only=True)]
+
+
+def pretrain(
+    model: Qwen3ForCausalLM, shards: Sequence[Sequence[Sample]], *, batch_tokens: int, peak: float, seed: int
+) -> Iterator[float]:
+    """Train on response tokens, one pass; yields the mean loss of each optimizer step, in nats per token."""
+    batches = [batch for number, shard in enumerate(shards) for batch in _batches(shard, batch_tokens, f"{seed}/{number}")]
+    optimizer = torch.optim.AdamW(model.parameters(), lr=peak, betas=(0.9, 0.95), weight_decay=0.01, fused=True)
+    body = torch.compile(model.model, dynamic=True)
+    for number, batch in enumerate(batches):
+        for group in optimizer.param_groups:
+            group["lr"] = peak * min(1.0, (number + 1) / 100) * (0.55 + 0.45 * math.cos(math.pi * number / len(batches)))
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = _loss(model, body, batch)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        yield float(loss.detach())
+
+
+def _batches(samples: Sequence[Sample], tokens: int, seed: str) -> list[list[Sample]]:
+    batches = batches_by_tokens([len(sample.token_ids) for sample in samples], tokens)
+    random.Random(seed).shuffle(batches)
+    return [[samples[index] for index in batch] for batch in batches]
+
+
+def _loss(model: Qwen3ForCausalLM, body: object, batch: Sequence[Sample]) -> torch.Tensor:
+    longest = -(-max(len(sample.token_ids) for sample in batch) // 64) * 64
+    ids = torch.tensor([[*sample.token_ids, *[0] * (longest - len(sample.token_ids))] for sample in batch])
+    hidden = body(input_ids=ids, use_cache=False).last_hidden_state  # type: ignore[operator]  # (samples, tokens, width)
+    rows = [row for row, sample in enumerate(batch) for _ in range(sample.response_tokens)]
+    columns = [position for sample in batch for position in sample.positions]
+    logits = model.lm_head(hidden[rows, [column - 1 for column in columns]]).float()  # (tokens, vocabulary)
+    return torch.nn.functional.cross_entropy(logits, ids[rows, columns])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Pretrain the tiny policy on scripted play.")
+    parser.add_argument("out", type=Path)
+    parser.add_argument("step", choices=("tokenizer", "episodes", "train"))
+    parser.add_argument("--episodes", type=int, default=60000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--max-steps", type=int, default=20)
+    parser.add_argument("--batch-tokens", type=int, default=8192)
+    parser.add_argument("--learning-rate", type=float, default=3e-3)
+    parser.add_argument("--threads", type=int, default=2)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    options.out.mkdir(parents=True, exist_ok=True)
+    model_folder = options.out / "model"
+    if options.step == "tokenizer":
+        make_tokenizer(tokenizer_texts(options.max_steps, seed=0)).save_pretrained(model_folder)
+        return
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(model_folder)
+    if options.step == "episodes":
+        write_episodes(options.out, tokenizer, options.seed, options.episodes, options.max_steps)
+        return
+    _train(options, tokenizer, model_folder)
+
+
+def _train(options: argparse.Namespace, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
+    model, start, losses = make_model(tokenizer, options.seed), time.time(), []
+    shards = list(read_episodes(options.out))
+    print(json.dumps({"parameters": model.num_parameters(), "sequences": sum(len(shard) for shard in shards)}), flush=True)
+    steps = pretrain(model, shards, batch_tokens=options.batch_tokens, peak=options.learning_rate, seed=options.seed)
+    for number, loss in enumerate(steps, start=1):
+        losses.append(loss)
+        if number % 50 == 0:
+            print(
+                json.dumps(
+                    {"step": number, "loss": round(sum(losses[-50:]) / 50, 4), "seconds": round(time.time() - start)}
+                ),
+                flush=True,
+            )
+        if number % 500 == 0:
+            model.save_pretrained(options.out / f"step-{number:05d}")
+            tokenizer.save_pretrained(options.out / f"step-{number:05d}")
+    model.to(torch.bfloat16).save_pretrained(folder)
+
+
+if __name__ == "__main__":
+    main()

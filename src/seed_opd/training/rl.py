@@ -1,0 +1,182 @@
+"""Stage 2, the loop: play, read back, score twice, learn.
+
+    for each update:
+        draw tasks                                   draw_tasks
+        roll out a group of episodes for each        Player.play, no skill in the prompt
+        write a skill about each finished episode    the policy itself, the same weights, greedy
+        score the sampled tokens twice               ordinary context, skill context
+        learn                                        surrogate + KL + gated distillation, one row of the methods table
+        log, evaluate, checkpoint
+
+Nothing is added at inference: the skill is only ever in the prompt of the second scoring.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from seed_opd.config import Config
+from seed_opd.evaluation.panels import panel_tasks, play_panel, summary
+from seed_opd.evaluation.probe_set import ProbeSet
+from seed_opd.hindsight.analyzer import Analyzer
+from seed_opd.methods import Method, loss_of, resolve
+from seed_opd.policy.rollout import Assignment
+from seed_opd.training.checkpoint import Checkpoints, Progress
+from seed_opd.training.guards import check_first_step, check_update
+from seed_opd.training.ledger import Ledger
+from seed_opd.training.progress import Display
+from seed_opd.training.records import gap_rows, token_rows, train_row
+from seed_opd.training.replay import Replay
+from seed_opd.training.run_folder import RunFolder
+from seed_opd.training.setup import Parts, draw_tasks, policy_analyzer, run_analyzer, set_up, train_tasks
+from seed_opd.training.signals import Scored, score, signals_of
+from seed_opd.trajectory import Skill, Task, Trajectory
+
+
+@dataclass(slots=True)
+class Trainer:
+    """Everything that the loop holds between updates."""
+
+    parts: Parts
+    method: Method
+    analyzer: Analyzer | None
+    tasks: list[Task]
+    folder: RunFolder
+    checkpoints: Checkpoints
+    replay: Replay
+    probe: ProbeSet
+    display: Display
+
+
+def train(config: Config, folder: Path, *, model: Path | None = None, stage1: Path | None = None) -> Progress:
+    """Run or resume a run in its folder. `model` is the checkpoint to start from, `stage1` the pairs to replay, if any."""
+    trainer = _trainer(config, folder, model, stage1)
+    progress = trainer.checkpoints.latest()
+    if progress is None:
+        progress = _evaluate(trainer, Progress(), label="start")
+        trainer.checkpoints.save(trainer.parts.engine, progress)
+    else:
+        trainer.checkpoints.restore(trainer.parts.engine, progress)
+        trainer.folder.rewind(progress.update)
+    with trainer.display:
+        for update in range(progress.update + 1, config.updates + 1):
+            _update(trainer, update)
+            last = update == config.updates
+            progress = Progress(update, progress.best_update, progress.best_success)
+            if last or update % config.evaluation.every == 0:
+                progress = _evaluate(trainer, progress)
+            if last or update % config.save_every == 0:
+                trainer.checkpoints.save(trainer.parts.engine, progress)
+    trainer.folder.close()
+    return progress
+
+
+def _update(trainer: Trainer, update: int) -> None:
+    """One round: the paper's algorithm, line by line."""
+    config, parts, ledger = trainer.parts.config, trainer.parts, Ledger()
+    trainer.display.update(update)
+
+    with ledger.phase("rollout"):
+        tasks = draw_tasks(config, trainer.tasks, update)
+        trajectories = _play(trainer, tasks, update)
+    with ledger.phase("analysis"):
+        skills = _analyze(trainer, trajectories)
+    with ledger.phase("scoring"):
+        scored = score(parts.engine, parts.context, parts.environment, trainer.method, trajectories, skills)
+    with ledger.phase("learning"):
+        learned = _learn(trainer, update, scored)
+
+    row = train_row(parts, trajectories, skills, scored, learned, ledger)
+    trainer.folder.log("train", update, row)
+    for message in check_update(row):
+        trainer.folder.log("warning", update, {"message": message, "count": 1})
+        trainer.display.warn(message)
+    if update in (1, config.updates) or update % config.keep_trajectories == 0:
+        texts = token_rows(parts.engine.tokenizer, trajectories)
+        trainer.folder.write_update(update, trajectories, skills, gap_rows(trajectories, scored), texts)
+    trainer.display.row(update, row)
+
+
+def _play(trainer: Trainer, tasks: Sequence[Task], update: int) -> list[Trajectory]:
+    config = trainer.parts.config
+    assignments = [
+        Assignment(task, f"{config.seed}/update/{update}/{place}/{member}")
+        for place, task in enumerate(tasks)
+        for member in range(config.rollout.group)
+    ]
+    return trainer.parts.player.play(assignments, config.rollout.temperature, trainer.display.episodes(len(assignments)))
+
+
+def _analyze(trainer: Trainer, trajectories: Sequence[Trajectory]) -> list[Skill | None]:
+    if trainer.analyzer is None:
+        return [None] * len(trajectories)
+    return list(trainer.analyzer.analyze(trajectories))
+
+
+def _learn(trainer: Trainer, update: int, scored: Sequence[Scored]) -> dict[str, float]:
+    """Optimizer steps over mini-batches of whole trajectories; returns means over them."""
+    config, engine = trainer.parts.config, trainer.parts.engine
+    loss = loss_of(trainer.method)
+    rows: list[dict[str, float]] = []
+    for number, batch in enumerate(_minibatches(scored, config.optimizer.minibatches, f"{config.seed}/{update}")):
+        signals = signals_of(trainer.method, batch)
+        if number == 0:
+            check_first_step(engine, batch, config.model.dtype)
+        row = engine.train([item.sample for item in batch], signals, loss)
+        row["entropy"] /= sum(item.sample.response_tokens for item in batch)
+        row |= trainer.replay.train(engine, update, len({item.trajectory for item in batch}))
+        rows.append(row | engine.step(config.optimizer.learning_rate))
+    engine.publish()
+    return {name: sum(row[name] for row in rows) / len(rows) for name in rows[0]}
+
+
+def _minibatches(scored: Sequence[Scored], count: int, seed: str) -> list[list[Scored]]:
+    trajectories = sorted({item.trajectory for item in scored})
+    random.Random(seed).shuffle(trajectories)
+    parts = [set(trajectories[start::count]) for start in range(count)]
+    return [[item for item in scored if item.trajectory in part] for part in parts if part]
+
+
+def _evaluate(trainer: Trainer, progress: Progress, label: str = "update") -> Progress:
+    """Play every panel, score the probe set, and remember the best update by the mean of the panels' macro success."""
+    parts, settings = trainer.parts, trainer.parts.config.evaluation
+    macros, ledger = [], Ledger()
+    with ledger.phase("evaluation"):
+        for panel, split in settings.panels.items():
+            tasks = panel_tasks(parts.environment, split, settings.tasks)
+            trajectories = play_panel(parts.player, tasks, settings.temperature, trainer.display.episodes(len(tasks)))
+            row = summary(trajectories, parts.environment.categories)
+            name = f"{label}-{progress.update:04d}" if label == "update" else label
+            trainer.folder.write_evaluation(name, panel, trajectories)
+            shown = {"panel": panel, "label": label, "temperature": settings.temperature, "steps": parts.player.max_steps}
+            trainer.folder.log("evaluation", progress.update, shown | row)
+            trainer.display.evaluation(progress.update, panel, row)
+            macros.append(row["macro"])
+        if trainer.probe:
+            trainer.folder.log("probe", progress.update, trainer.probe.score(policy_analyzer(parts)))
+    trainer.folder.log("cost", progress.update, ledger.row())
+    success = sum(macros) / len(macros)
+    if success > progress.best_success:
+        return Progress(progress.update, progress.update, success)
+    return progress
+
+
+def _trainer(config: Config, folder: Path, model: Path | None, stage1: Path | None) -> Trainer:
+    method = resolve(config.method, config.overrides)
+    run = RunFolder(folder, config.tensorboard)
+    run.begin(config)
+    parts = set_up(config, model=model, with_reference=method.divergence.weight > 0)
+    return Trainer(
+        parts=parts,
+        method=method,
+        analyzer=run_analyzer(parts, folder) if method.skills else None,
+        tasks=train_tasks(config, parts.environment),
+        folder=run,
+        checkpoints=Checkpoints(folder / "checkpoints"),
+        replay=Replay.load(parts, stage1, config.replay_stage1),
+        probe=ProbeSet.load(stage1, config.evaluation.probe),
+        display=Display(config.updates),
+    )

@@ -1,0 +1,130 @@
+"""From a config to the parts of a run."""
+
+from __future__ import annotations
+
+import copy
+import random
+from dataclasses import dataclass
+from functools import partial
+from importlib import resources
+from pathlib import Path
+
+import torch
+
+from seed_opd.config import TINY, Config
+from seed_opd.environments import Environment, make
+from seed_opd.errors import UserError
+from seed_opd.hindsight.analyzer import Analyzer
+from seed_opd.hindsight.constrained import SchemaDecoder
+from seed_opd.hindsight.policy_analyzer import PolicyAnalyzer
+from seed_opd.hindsight.remote import RemoteAnalyzer
+from seed_opd.hindsight.rules import RulesAnalyzer
+from seed_opd.hindsight.schema import Limits
+from seed_opd.policy.context import Context, make_context
+from seed_opd.policy.engine import Sampling
+from seed_opd.policy.rollout import Player
+from seed_opd.policy.torch_engine import TorchEngine, load_model
+from seed_opd.trajectory import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a run is made of."""
+
+    config: Config
+    environment: Environment
+    engine: TorchEngine
+    context: Context
+    player: Player
+
+
+def set_up(config: Config, *, model: Path | None = None, with_reference: bool = False) -> Parts:
+    """Load the model and build everything around it; `model` replaces the config's.
+
+    The reference policy is a copy of the model that is loaded here.
+    """
+    if config.threads is not None:
+        torch.set_num_threads(config.threads)
+    environment = make(config.environment.name, **config.environment.options)
+    loaded, tokenizer = load_model(model or model_path(config.model.path), config.model.dtype)
+    engine = TorchEngine(
+        loaded,
+        tokenizer,
+        reference=copy.deepcopy(loaded) if with_reference else None,
+        betas=config.optimizer.betas,
+        weight_decay=config.optimizer.weight_decay,
+        max_grad_norm=config.optimizer.max_grad_norm,
+        micro_batch_tokens=config.model.micro_batch_tokens,
+    )
+    context = make_context(
+        config.context.style,
+        tokenizer,
+        environment,
+        window=config.context.window,
+        max_prompt_tokens=config.context.max_prompt_tokens,
+        template_options=config.model.template_options,
+    )
+    player = Player(
+        engine,
+        context,
+        partial(make, config.environment.name, **config.environment.options),
+        max_steps=config.environment.max_steps,
+        max_response_tokens=config.context.max_response_tokens,
+        invalid_penalty=config.rollout.invalid_penalty,
+        concurrency=config.rollout.concurrency,
+    )
+    return Parts(config, environment, engine, context, player)
+
+
+def model_path(path: str) -> Path | str:
+    """The folder of the packaged tiny policy for `tiny`; any other path or hub name as it is."""
+    return Path(str(resources.files("seed_opd") / "policy" / "tiny")) if path == TINY else path
+
+
+def policy_analyzer(parts: Parts) -> PolicyAnalyzer:
+    """The policy itself as the analyzer: greedy, under the schema unless the config says otherwise."""
+    settings, engine = parts.config.analyzer, parts.engine
+    limits = Limits(settings.max_characters, settings.max_characters)
+    decoder = SchemaDecoder(engine.tokenizer, engine.model.config.vocab_size, limits) if settings.constrained else None
+    sampling = Sampling(temperature=0.0, max_tokens=settings.max_tokens)
+    encode = parts.context.template.opening
+    return PolicyAnalyzer(engine, encode, sampling, settings.max_prompt_tokens, decoder=decoder, limits=limits)
+
+
+def external_analyzer(config: Config, kind: str, folder: Path) -> Analyzer:
+    """An analyzer that needs no policy: rules, or a remote server whose answers are kept in the folder."""
+    if kind == "rules":
+        return RulesAnalyzer()
+    settings = config.analyzer
+    if not settings.model:
+        raise UserError("analyzer.model: it is empty; name the remote server's model.")
+    limits = Limits(settings.max_characters, settings.max_characters)
+    return RemoteAnalyzer(
+        settings.base_url, settings.model, settings.api_key_variable, limits=limits, cache=folder / "analyses.jsonl"
+    )
+
+
+def run_analyzer(parts: Parts, folder: Path) -> Analyzer:
+    """The analyzer of stage 2, as the config names it."""
+    kind = parts.config.analyzer.kind
+    return policy_analyzer(parts) if kind == "policy" else external_analyzer(parts.config, kind, folder)
+
+
+def train_tasks(config: Config, environment: Environment) -> list[Task]:
+    """The tasks that training draws from, in a seeded order; raises UserError when there are none."""
+    tasks = list(environment.tasks(config.environment.train_split))
+    if not tasks:
+        raise UserError(f"environment.train_split: {config.environment.train_split!r} has no tasks; check the data.")
+    random.Random(f"{config.seed}/train_tasks").shuffle(tasks)
+    return tasks[: config.environment.train_tasks]
+
+
+def draw_tasks(config: Config, tasks: list[Task], update: int) -> list[Task]:
+    """The tasks of one update: each pass over the training tasks has its own seeded order, and leaves none out."""
+    drawn = []
+    for position in range((update - 1) * config.rollout.tasks, update * config.rollout.tasks):
+        epoch, index = divmod(position, len(tasks))
+        order = list(range(len(tasks)))
+        random.Random(f"{config.seed}/epoch/{epoch}").shuffle(order)
+        drawn.append(tasks[order[index]])
+    return drawn
