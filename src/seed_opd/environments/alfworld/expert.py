@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
+from seed_opd.environments.alfworld.engine import Play
 from seed_opd.environments.alfworld.families import FAMILIES, LAMP
 from seed_opd.environments.alfworld.rooms import household, usual_places
 from seed_opd.errors import UserError
@@ -319,6 +320,45 @@ class SearchingExpert(Expert):
         self._skipped.add(held or "")
         self.belief.ready.add(held or "")
         return super()._decide()
+
+
+class InformedExpert(Expert):
+    """A player that reads the state of a live game, and so can take over from any point of an episode."""
+
+    def __init__(self, play: Play) -> None:
+        super().__init__()
+        self._play = play
+
+    def reset(self, goal: str, observation: str) -> None:
+        super().reset(goal, observation)
+        play, objects, names = self._play, self._play.game.objects, self._play.game.names
+        locations = [name for name, kind in objects.items() if kind == "location"]
+        self._location = {
+            names[place]: next(
+                (location for location in locations if play.holds("receptacleatlocation", place, location)), ""
+            )
+            for place, kind in objects.items()
+            if kind == "receptacle" and place in names
+        }
+        places = self.belief.receptacles = sorted(self._location)
+        self.belief.together = {
+            place: {other for other in places if self._location[other] == self._location[place]} for place in places
+        }
+        if kind := FAMILIES[self.wish.family].kind:
+            self.belief.useless = {names[item] for item in objects if item in names and not play.holds(kind, item)}
+
+    def _perceive(self, observation: str) -> None:
+        names, belief = self._play.game.names, self.belief
+        facts: dict[str, list[tuple[str, ...]]] = {}
+        for predicate, arguments in self._play.facts():
+            facts.setdefault(predicate, []).append(arguments)
+        ((_, here),) = facts["atlocation"]
+        belief.here = [place for place in belief.receptacles if self._location[place] == here]
+        belief.contents = {place: set() for place in belief.receptacles}
+        for item, place in facts.get("inreceptacle", ()):
+            belief.contents[names[place]].add(names[item])
+        belief.holding = next((names[item] for _, item in facts.get("holds", ())), None)
+        belief.ready = {names[item] for (item,) in facts.get(FAMILIES[self.wish.family].state.lower(), ())}
 
 
 @cache
