@@ -15,6 +15,8 @@ Kinds = Callable[[str], Collection[str] | None]  # the objects of a type; None f
 Term = int | str  # a slot, or an object by its identifier
 Equalities = tuple[tuple[Term, Term], ...]
 
+FEW = 4  # facts that an answer may depend on to be remembered
+REMEMBERED = 256  # answers kept per action and game
 NEGATION = "not_"  # in front of a predicate: an action has made this fact false
 
 
@@ -66,9 +68,25 @@ class CompiledAction:
         self.reads &= compile_.fluents
         self._remembers = not predicates & compile_.fluents
         self._commands: dict[Arguments, str] = {}
+        self._reads_in_order = sorted(self.reads)
+        self._answers: dict[tuple[tuple[Arguments, ...], ...], dict[str, Arguments]] = {}
 
     def commands(self, facts: Facts) -> dict[str, Arguments]:
-        """All commands that are possible now, with the values of the parameters; of equal commands the first counts."""
+        """All commands that are possible now, with the values of the parameters; of equal commands the first counts.
+
+        The answer is remembered where it depends on a few facts only. It must not be changed.
+        """
+        read = [facts.true[predicate] for predicate in self._reads_in_order]
+        if sum(map(len, read)) > FEW:
+            return self._find(facts)
+        key = tuple(map(tuple, read))
+        if key not in self._answers:
+            if len(self._answers) >= REMEMBERED:
+                self._answers.clear()
+            self._answers[key] = self._find(facts)
+        return self._answers[key]
+
+    def _find(self, facts: Facts) -> dict[str, Arguments]:
         values: dict[Arguments, None] = {}
         size = self._size
         for clause in self._clauses:
@@ -180,25 +198,26 @@ def _reads(text: Text, grammar: Grammar, parameters: Collection[str]) -> tuple[s
     """The variables that a text depends on (None: on all), and the predicates."""
     names: set[str] = set()
     predicates: set[str] = set()
-    rules = [symbol for symbol in text]
-    seen: set[str] = set()
-    while rules:
-        symbol = rules.pop()
+    waiting, seen = list(text), set()
+    while waiting:
+        symbol = waiting.pop()
+        queries = []
         if isinstance(symbol, Each):
-            predicates |= {atom.predicate for atom in symbol.query}
-            names |= {name for atom in symbol.query for name, _ in atom.arguments}
+            queries.append(symbol.query)
             if isinstance(symbol.content, Rule):
-                rules.append(symbol.content)
+                waiting.append(symbol.content)
             else:
                 names |= set(_variables(symbol.content))
             if symbol.listed:
-                rules += [Rule("list_empty"), Rule("list_separator"), Rule("list_last_separator")]
-        elif isinstance(symbol, Rule) and symbol.name not in seen:
-            seen.add(symbol.name)
+                waiting += [Rule("list_empty"), Rule("list_separator"), Rule("list_last_separator")]
+        elif isinstance(symbol, Rule) and symbol not in seen:
+            seen.add(symbol)
             for alternative in grammar.rules.get(symbol.name, ()):
-                predicates |= {atom.predicate for atom in alternative.condition}
-                names |= {name for atom in alternative.condition for name, _ in atom.arguments}
-                rules += alternative.text
+                queries.append(alternative.condition)
+                waiting += alternative.text
+        atoms = [atom for query in queries if query for atom in query.atoms]
+        predicates |= {atom.predicate for atom in atoms}
+        names |= {name for atom in atoms for name, _ in atom.arguments}
     return (names if names <= set(parameters) else None), predicates
 
 

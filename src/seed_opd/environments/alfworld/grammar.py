@@ -26,6 +26,13 @@ class Atom:
     arguments: tuple[Placeholder, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class Conjunction:
+    """A query: it has an answer for every way in which all its atoms are true. Equal texts are read as the same object."""
+
+    atoms: tuple[Atom, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Attribute:
     """`variable.attribute` of an expression; a variable alone means its name."""
@@ -57,7 +64,7 @@ class Each:
     """What is said for each answer of a query, or once if there is no query; as a list if `listed`."""
 
     content: Rule | Value
-    query: tuple[Atom, ...]
+    query: Conjunction | None
     listed: bool = False
 
 
@@ -69,7 +76,7 @@ Text = tuple[Symbol, ...]
 class Alternative:
     """One right-hand side of a rule, used where it is the first whose condition has an answer."""
 
-    condition: tuple[Atom, ...]
+    condition: Conjunction | None
     text: Text
 
 
@@ -90,7 +97,7 @@ class Grammar:
         """All atoms of all queries and conditions."""
         for alternatives in self.rules.values():
             for alternative in alternatives:
-                yield from alternative.condition
+                yield from alternative.condition.atoms if alternative.condition else ()
                 yield from _atoms(alternative.text)
         for action in self.actions.values():
             yield from _atoms(action.command + action.feedback)
@@ -197,8 +204,8 @@ def parse_text(text: str) -> Text:
 
 def _atoms(text: Text) -> Iterator[Atom]:
     for symbol in text:
-        if isinstance(symbol, Each):
-            yield from symbol.query
+        if isinstance(symbol, Each) and symbol.query:
+            yield from symbol.query.atoms
 
 
 # ---- queries: p(x:type, y:type) & q(y:type)
@@ -208,8 +215,8 @@ _PLACEHOLDER = re.compile(r"\s*([\w']+)\s*(?::\s*([\w/-]+))?\s*")
 
 
 @lru_cache(maxsize=1024)
-def parse_query(text: str) -> tuple[Atom, ...]:
-    """Read a conjunction of atoms; the empty text is the empty conjunction."""
+def parse_query(text: str) -> Conjunction | None:
+    """Read a conjunction of atoms; None if the text is empty."""
     atoms = []
     position = 0
     while position < len(text.rstrip()):
@@ -219,7 +226,7 @@ def parse_query(text: str) -> tuple[Atom, ...]:
         arguments = match[2].split(",") if match[2].strip() else []
         atoms.append(Atom(match[1], tuple(_placeholder(argument, text) for argument in arguments)))
         position = match.end()
-    return tuple(atoms)
+    return Conjunction(tuple(atoms)) if atoms else None
 
 
 def _placeholder(text: str, query: str) -> Placeholder:

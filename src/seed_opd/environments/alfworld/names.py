@@ -16,11 +16,10 @@ def readable_names(identifiers: Iterable[str]) -> dict[str, str]:
     What has no coordinates gets no number, but keeps the space before it. A part of a sink or bath that holds things is
     named "sinkbasin" or "bathtubbasin".
     """
-    ordered = sorted(identifiers)
-    left = Counter(_kind(identifier) for identifier in ordered if SEPARATOR in identifier)
+    kinds = {identifier: _kind(identifier) for identifier in sorted(identifiers)}
+    left = Counter(kind for identifier, kind in kinds.items() if SEPARATOR in identifier)
     names = {}
-    for identifier in ordered:
-        kind = _kind(identifier)
+    for identifier, kind in kinds.items():
         if SEPARATOR in identifier:
             names[identifier] = f"{kind} {left[kind]}"
             left[kind] -= 1
@@ -31,6 +30,7 @@ def readable_names(identifiers: Iterable[str]) -> dict[str, str]:
 
 def _kind(identifier: str) -> str:
     kind = identifier.split(SEPARATOR, 1)[0]
-    for word, symbol in SYMBOLS.items():
-        kind = kind.replace(word, symbol)
+    if "_" in kind:
+        for word, symbol in SYMBOLS.items():
+            kind = kind.replace(word, symbol)
     return kind + BASIN if BASIN in identifier and SEPARATOR in identifier else kind

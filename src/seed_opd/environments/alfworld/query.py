@@ -7,6 +7,7 @@ slots with all variables bound; it returns True to stop the search.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,8 @@ Index = dict[Any, dict[Arguments, None]]
 Slots = list[Any]
 Found = Callable[[Slots], bool]
 Query = Callable[["Facts", Slots, Found], bool]
+New = tuple[int, int, Collection[str] | None]  # the position of a variable met first, its slot, what it may stand for
+Again = tuple[int, int]  # the position of a variable met again within the same literal, and its slot
 
 NOTHING: dict[Arguments, None] = {}
 
@@ -150,14 +153,16 @@ class Compiler:
         """The literal to walk next: a test if there is one, else the scan that promises the fewest facts."""
         if self.in_order:
             return waiting[0]
-        scans = []
+        best, least = None, math.inf
         for literal in waiting:
-            if self._bound(literal):
+            free = sum(map(self._free, literal.arguments))
+            if not free:
                 return literal
             if literal.positive and literal.predicate != EQUALS:
-                known = sum(not self._free(argument) for argument in literal.arguments)
-                scans.append((len(self.facts.of(literal.predicate)) / 20**known, len(scans), literal))
-        return min(scans)[2] if scans else None
+                expected = len(self.facts.of(literal.predicate)) / 20 ** (len(literal.arguments) - free)
+                if expected < least:
+                    best, least = literal, expected
+        return best
 
     def _test(self, literal: Condition) -> Callable[[Query], Query]:
         predicate, positive = literal.predicate, literal.positive
@@ -179,8 +184,8 @@ class Compiler:
         positions = tuple(i for i, argument in enumerate(literal.arguments) if not self._free(argument))
         pattern = (literal.predicate, positions)
         key = self._getter([literal.arguments[i] for i in positions])
-        new: list[tuple[int, int, Collection[str] | None]] = []
-        again: list[tuple[int, int]] = []
+        new: list[New] = []
+        again: list[Again] = []
         for i, argument in enumerate(literal.arguments):
             if self._free(argument):
                 new.append((i, self._bind(argument), self.kinds[argument]))
@@ -214,11 +219,7 @@ class Compiler:
         return lambda slots: tuple([constant if slot is None else slots[slot] for slot, constant in places])
 
 
-def _report(facts: Facts, slots: Slots, found: Found) -> bool:
-    return found(slots)
-
-
-def _scan(pattern: Pattern, key: Callable, new: list, again: list, then: Query) -> Query:
+def _scan(pattern: Pattern, key: Callable[[Slots], Any], new: list[New], again: list[Again], then: Query) -> Query:
     def run(facts: Facts, slots: Slots, found: Found) -> bool:
         for fact in facts[pattern].get(key(slots), NOTHING):
             for position, slot, members in new:
@@ -227,14 +228,14 @@ def _scan(pattern: Pattern, key: Callable, new: list, again: list, then: Query) 
                     break
                 slots[slot] = value
             else:
-                if all(fact[position] == slots[slot] for position, slot in again) and then(facts, slots, found):
+                if (not again or _same(fact, slots, again)) and then(facts, slots, found):
                     return True
         return False
 
     return run
 
 
-def _sorted_scan(pattern: Pattern, key: Callable, new: list, again: list, then: Query) -> Query:
+def _sorted_scan(pattern: Pattern, key: Callable[[Slots], Any], new: list[New], again: list[Again], then: Query) -> Query:
     def run(facts: Facts, slots: Slots, found: Found) -> bool:
         for fact in sorted(facts[pattern].get(key(slots), NOTHING)):
             for position, slot, members in new:
@@ -243,8 +244,16 @@ def _sorted_scan(pattern: Pattern, key: Callable, new: list, again: list, then: 
                     break
                 slots[slot] = value
             else:
-                if all(fact[position] == slots[slot] for position, slot in again) and then(facts, slots, found):
+                if (not again or _same(fact, slots, again)) and then(facts, slots, found):
                     return True
         return False
 
     return run
+
+
+def _same(fact: Arguments, slots: Slots, again: list[Again]) -> bool:
+    return all(fact[position] == slots[slot] for position, slot in again)
+
+
+def _report(facts: Facts, slots: Slots, found: Found) -> bool:
+    return found(slots)

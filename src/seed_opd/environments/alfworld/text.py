@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from seed_opd.environments.alfworld.grammar import (
     Alternative,
-    Atom,
     Attribute,
+    Conjunction,
     Grammar,
     Placeholder,
     Rule,
@@ -43,7 +43,7 @@ class Narrator:
         self._entities = entities
         self._kinds = kinds
         self._static = static
-        self._queries: dict[tuple[tuple[Atom, ...], tuple[Placeholder, ...]], tuple[Query, list[Placeholder]]] = {}
+        self._queries: dict[tuple[Conjunction, tuple[Placeholder, ...]], tuple[Query, list[Placeholder]]] = {}
 
     def say(self, text: Text, scope: Scope, facts: Facts) -> str:
         return "".join([symbol if isinstance(symbol, str) else self._say(symbol, scope, facts) for symbol in text])
@@ -91,8 +91,8 @@ class Narrator:
                 return self._entities[identifier]
         raise UserError(f"grammar: there is nothing that {variable!r} stands for in an expression.")
 
-    def _answers(self, atoms: tuple[Atom, ...], scope: Scope, facts: Facts) -> list[Scope]:
-        query, variables = self._compiled(atoms, tuple(scope))
+    def _answers(self, question: Conjunction, scope: Scope, facts: Facts) -> list[Scope]:
+        query, variables = self._compiled(question, tuple(scope))
         answers: list[Scope] = []
 
         def found(slots: Slots) -> bool:
@@ -102,17 +102,17 @@ class Narrator:
         query(facts, [*scope.values(), *[None] * (len(variables) - len(scope))], found)
         return answers
 
-    def _has_answer(self, atoms: tuple[Atom, ...], scope: Scope, facts: Facts) -> bool:
-        query, variables = self._compiled(atoms, tuple(scope))
+    def _has_answer(self, question: Conjunction, scope: Scope, facts: Facts) -> bool:
+        query, variables = self._compiled(question, tuple(scope))
         return query(facts, [*scope.values(), *[None] * (len(variables) - len(scope))], _stop)
 
-    def _compiled(self, atoms: tuple[Atom, ...], bound: tuple[Placeholder, ...]) -> tuple[Query, list[Placeholder]]:
-        if (atoms, bound) not in self._queries:
-            variables = dict.fromkeys((*bound, *(placeholder for atom in atoms for placeholder in atom.arguments)))
+    def _compiled(self, question: Conjunction, bound: tuple[Placeholder, ...]) -> tuple[Query, list[Placeholder]]:
+        if (question, bound) not in self._queries:
+            variables = dict.fromkeys((*bound, *(placeholder for atom in question.atoms for placeholder in atom.arguments)))
             compiler = Compiler(self._static, {v: self._kinds(v[1]) for v in variables}, (), in_order=True)
-            query = compiler.compile([Condition(atom.predicate, atom.arguments) for atom in atoms], bound)
-            self._queries[atoms, bound] = query, list(compiler.slots)
-        return self._queries[atoms, bound]
+            query = compiler.compile([Condition(atom.predicate, atom.arguments) for atom in question.atoms], bound)
+            self._queries[question, bound] = query, list(compiler.slots)
+        return self._queries[question, bound]
 
 
 def _stop(slots: Slots) -> bool:
