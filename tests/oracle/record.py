@@ -9,13 +9,16 @@ python record.py GAMES --check 3                     compare the sped-up engine 
 from __future__ import annotations
 
 import argparse
+import atexit
 import copy
 import functools
 import json
 import lzma
 import multiprocessing
 import os
+import shutil
 import sys
+import tarfile
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -100,11 +103,16 @@ def play(engine: Original, name: str, path: Path) -> list[State]:
     return states
 
 
-def games_under(folder: Path) -> dict[str, Path]:
-    """All games by their name, which is the path of their folder or, without a folder each, of their file."""
-    files = sorted(folder.rglob("*.tw-pddl"))
-    names = (path.parent if path.name == "game.tw-pddl" else path.with_suffix("") for path in files)
-    return dict(sorted((name.relative_to(folder).as_posix(), path) for name, path in zip(names, files, strict=True)))
+def games_under(source: Path) -> dict[str, Path]:
+    """All games of a folder or of a tar archive, by their name: split/task/trial, the folders that they stand in."""
+    if source.is_file():
+        folder = Path(tempfile.mkdtemp(prefix="games-"))
+        atexit.register(shutil.rmtree, folder)
+        with tarfile.open(source) as archive:
+            archive.extractall(folder, filter="data")
+        source = folder
+    files = ((path.resolve(), path.resolve().parts[-4:-1]) for path in source.rglob("game.tw-pddl"))
+    return dict(sorted(("/".join(name), path) for path, name in files))
 
 
 def evenly(names: Sequence[str], count: int) -> list[str]:
@@ -116,7 +124,7 @@ def selection(names: Sequence[str], train: int) -> tuple[list[str], list[str]]:
     chosen = [n for n in names if not n.startswith(("train/", "valid_train/"))]
     groups = defaultdict(list)
     for name in chosen:
-        split, task = name.split("/")[0], name.split("/")[-2 if "/" in name else -1]
+        split, task, _ = name.split("/")
         groups[split, task.split("-")[0]].append(name)
     sample = [name for group in groups.values() for name in evenly(group, 2)]
     rest = [n for n in chosen if n not in set(sample)] + evenly([n for n in names if n.startswith("train/")], train)
@@ -151,6 +159,7 @@ def in_processes(function: Any, jobs: Sequence[Any], processes: int) -> Iterator
 
 def run_record(games: dict[str, Path], args: argparse.Namespace) -> None:
     sample, rest = selection(list(games), args.train)
+    rest = [] if args.sample else rest
     done = {json.loads(line)["game"] for line in args.recordings.open()} if args.recordings.exists() else set()
     jobs = [(name, games[name]) for name in sample + rest if name not in done]
     with args.recordings.open("a") as stream:
@@ -172,10 +181,12 @@ def run_check(games: dict[str, Path], count: int) -> None:
 
 
 def run_walkthroughs(games: dict[str, Path], processes: int) -> None:
-    results = list(in_processes(win_in_worker, list(games.items()), processes))
-    for name in sorted(name for name, won in results if not won):
-        print(f"not won: {name}")
-    print(f"{sum(won for _, won in results)} of {len(results)} games won by their walkthroughs")
+    won = 0
+    for name, is_won in in_processes(win_in_worker, list(games.items()), processes):
+        won += is_won
+        if not is_won:
+            print(f"not won: {name}", flush=True)
+    print(f"{won} of {len(games)} games won by their walkthroughs")
 
 
 def run_pack(source: Path, target: Path) -> None:
@@ -186,9 +197,12 @@ def run_pack(source: Path, target: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("games", type=Path, nargs="?", help="folder that holds the splits (train/, valid_seen/, ...)")
+    parser.add_argument(
+        "games", type=Path, nargs="?", help="folder or archive that holds the splits (train/, valid_seen/, ...)"
+    )
     parser.add_argument("--recordings", type=Path, help="file of recordings, one game a line, appended to")
     parser.add_argument("--transcripts", type=Path, help="folder for readable transcripts of the mixed sample")
+    parser.add_argument("--sample", action="store_true", help="record the mixed sample only")
     parser.add_argument("--train", type=int, default=300, help="how many of the training games")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--check", type=int, metavar="GAMES")
