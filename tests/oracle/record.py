@@ -157,6 +157,14 @@ def in_processes(function: Any, jobs: Sequence[Any], processes: int) -> Iterator
             yield result
 
 
+def write_transcript(folder: Path, name: str, states: list[State]) -> None:
+    """Write a whole game as JSON, one state a line."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = ",\n".join(json.dumps(state) for state in states)
+    text = f'{{"game": {json.dumps(name)}, "states": [\n{lines}\n]}}\n'
+    (folder / (name.replace("/", "__") + ".json")).write_text(text)
+
+
 def run_record(games: dict[str, Path], args: argparse.Namespace) -> None:
     sample, rest = selection(list(games), args.train)
     rest = [] if args.sample else rest
@@ -167,9 +175,7 @@ def run_record(games: dict[str, Path], args: argparse.Namespace) -> None:
             stream.write(json.dumps(record(name, [digest(**state) for state in states])) + "\n")
             stream.flush()
             if args.transcripts and name in sample:
-                args.transcripts.mkdir(parents=True, exist_ok=True)
-                file = args.transcripts / (name.replace("/", "__") + ".json")
-                file.write_text(json.dumps({"game": name, "states": states}, indent=1))
+                write_transcript(args.transcripts, name, states)
 
 
 def run_check(games: dict[str, Path], count: int) -> None:
