@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -22,7 +22,7 @@ NEGATION = "not_"  # in front of a predicate: an action has made this fact false
 
 @dataclass(frozen=True, slots=True)
 class CompiledClause:
-    """One way in which an action is possible. `idle` lists when it would change nothing: where one of the lists is all equal."""
+    """One way in which an action is possible. It changes nothing where all pairs of one of the `idle` lists are equal."""
 
     query: Query
     width: int
@@ -90,17 +90,11 @@ class CompiledAction:
         values: dict[Arguments, None] = {}
         size = self._size
         for clause in self._clauses:
-            if clause.idle:
 
-                def found(slots: Slots, clause: CompiledClause = clause) -> bool:
-                    if clause.changes_something(slots):
-                        values[tuple(slots[:size])] = None
-                    return False
-            else:
-
-                def found(slots: Slots) -> bool:
+            def found(slots: Slots, clause: CompiledClause = clause) -> bool:
+                if not clause.idle or clause.changes_something(slots):
                     values[tuple(slots[:size])] = None
-                    return False
+                return False
 
             clause.query(facts, [None] * clause.width, found)
         commands: dict[str, Arguments] = {}
@@ -141,7 +135,7 @@ class ClauseCompiler:
     facts: Facts
     kinds: Kinds
     everything: Collection[str]
-    fluents: Collection[str]
+    fluents: frozenset[str]
 
     def can_hold(self, clause: Clause, action: Action | None = None) -> bool:
         """Whether there are objects for all variables."""
@@ -154,7 +148,9 @@ class ClauseCompiler:
 
     def query(self, clause: Clause, parameters: Typed, bound: bool = False) -> tuple[Query, dict]:
         """Compile a clause whose parameters, in the first slots, are bound or are to be found."""
-        kinds = {name: self.kinds(kind) for name, kind in parameters + clause.variables}
+        kinds: dict[Hashable, Collection[str] | None] = {
+            name: self.kinds(kind) for name, kind in parameters + clause.variables
+        }
         compiler = Compiler(self.facts, kinds, self.everything)
         names = [name for name, _ in parameters]
         conditions = [Condition(literal.predicate, literal.arguments, literal.positive) for literal in clause.literals]

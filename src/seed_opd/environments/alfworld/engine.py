@@ -31,7 +31,10 @@ def load(data: Mapping[str, Any]) -> Game:
     for key in ("pddl_domain", "pddl_problem", "grammar"):
         if not isinstance(data.get(key), str):
             raise UserError(f"game: the text {key!r} is missing; a game.tw-pddl file has it.")
-    return Game(data["pddl_domain"], data["pddl_problem"], data["grammar"])
+    try:
+        return Game(data["pddl_domain"], data["pddl_problem"], data["grammar"])
+    except RecursionError as error:
+        raise UserError("game: its expressions or rules are nested too deeply.") from error
 
 
 class Game:
@@ -51,7 +54,7 @@ class Game:
         entities = {name: Entity(name, kind, self.names.get(name, name)) for name, kind in self.objects.items()}
         self.narrator = Narrator(grammar, entities, self._kind, self._facts)
 
-        compiler = ClauseCompiler(self._facts, self._kind, self.objects, self._facts.true.keys())
+        compiler = ClauseCompiler(self._facts, self._kind, self.objects, frozenset(self._facts.true))
         unknown = [action.name for action in domain.actions if action.name not in grammar.actions]
         if unknown:
             raise UserError(f"grammar: there is no text for the action {unknown[0]!r} of the domain.")

@@ -89,7 +89,13 @@ class AlfworldEnvironment(Environment):
         return prompts.action_span(response)
 
     def windowed_prompt(
-        self, goal: str, history: Sequence[Step], observation: str, actions: Sequence[str] | None, skill: str | None, window: int
+        self,
+        goal: str,
+        history: Sequence[Step],
+        observation: str,
+        actions: Sequence[str] | None,
+        skill: str | None,
+        window: int,
     ) -> str:
         return prompts.windowed(goal, history, observation, actions, skill, window)
 

@@ -69,10 +69,10 @@ class GameStore(ABC):
         if split not in self._listed:
             found = sorted(name for name in self._files if name.startswith(split + "/"))
             solvable = tuple(name for name in found if self._all_solvable or self.read(name).get("solvable"))
-            if len(solvable) < len(found):
-                log.warning("%d of %d games of %s are not marked as solvable and left out", *_left_out(found, solvable), split)
             if not solvable:
-                raise UserError(f"split: none of the {len(found)} games of {split!r} in {self.source} is marked as solvable.")
+                raise UserError(f"split: no game of {split!r} in {self.source} is marked as solvable.")
+            if len(solvable) < len(found):
+                log.warning("%s: %d games that are not marked as solvable are left out", split, len(found) - len(solvable))
             self._listed[split] = solvable
         return self._listed[split]
 
@@ -162,7 +162,7 @@ def open_games(games: str | None = None) -> GameStore:
     if games is None:
         return open_path(PACKAGED)
     looked = ", ".join(map(str, original_places())) or f"nowhere, as {DATA} is not set"
-    raise UserError(f"games: the original games were not found (looked at: {looked}); set {DATA} to the folder with alfworld/ in it.")
+    raise UserError(f"games: there are no original games (looked: {looked}); set {DATA} to the folder with alfworld/ in it.")
 
 
 def original_places() -> list[Path]:
@@ -202,6 +202,7 @@ def _as_zip(path: Path) -> Path:
     target = folder / f"alfworld-{hashlib.sha256(path.read_bytes()).hexdigest()[:16]}.zip"
     if target.exists():
         return target
+    log.warning("games: %s is indexed in %s; this is done once", path, folder)
     temporary = target.with_suffix(f".{os.getpid()}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -212,7 +213,7 @@ def _as_zip(path: Path) -> Path:
                     archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
         os.replace(temporary, target)
     except OSError as error:
-        raise UserError(f"games: {path} cannot be indexed in {folder} ({error}); set XDG_CACHE_HOME to a folder to write in.") from error
+        raise UserError(f"games: {path} cannot be indexed in {folder} ({error}); set XDG_CACHE_HOME.") from error
     return target
 
 
@@ -222,7 +223,3 @@ def _members(path: Path) -> Iterator[tuple[str, bytes]]:
             stream = archive.extractfile(member) if PurePosixPath(member.name).name == GAME else None
             if stream:
                 yield member.name, stream.read()
-
-
-def _left_out(found: list[str], solvable: tuple[str, ...]) -> tuple[int, int]:
-    return len(found) - len(solvable), len(found)

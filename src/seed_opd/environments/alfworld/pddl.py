@@ -1,9 +1,9 @@
 """PDDL domains and problems, read into conjunctive clauses.
 
-Understood is what household domains use: types, constants, `and`, `or`, `not`, `imply`, `exists`, `=`, `when` and action costs
-(which are ignored). `forall` is refused with a clear error. A condition becomes its disjunctive normal form, so that
-every action is a handful of conjunctive queries. As in Fast Downward, whose reading defines the original environment, all text
-is lower-cased and every type is a kind of `object`.
+Understood is what household domains use: types, constants, `and`, `or`, `not`, `imply`, `exists`, `=`, `when` and action
+costs (which are ignored). `forall` is refused with a clear error. A condition becomes its disjunctive normal form, so that
+every action is a handful of conjunctive queries. As in Fast Downward, whose reading defines the original environment, all
+text is lower-cased and every type is a kind of `object`.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def parse_problem(text: str) -> Problem:
     names = count()
     return Problem(
         objects=_typed(sections.get(":objects", [])),
-        initial=tuple((fact[0], tuple(fact[1:])) for fact in sections.get(":init", ()) if fact[0] not in (EQUALS, "not")),
+        initial=tuple((atom.predicate, atom.arguments) for atom in map(_fact, sections.get(":init", ())) if atom),
         goal=tuple(tuple(_clauses(part, {}, names)) for part in parts),
     )
 
@@ -153,7 +153,8 @@ def _typed(items: Sequence[Any]) -> Typed:
             kind = next(tokens, None)
             if not isinstance(kind, str):
                 raise UserError(f"pddl: a plain type is needed after '-' in {_show(list(items))}.")
-            result += [(name, kind) for name in waiting]
+            for name in waiting:
+                result.append((name, kind))
             waiting = []
         elif isinstance(item, str):
             waiting.append(item)
@@ -219,9 +220,16 @@ def _conjunction(clauses: Sequence[Clause]) -> Clause:
 
 
 def _literal(expression: Expression, renamed: dict[str, str], positive: bool) -> Literal:
-    if not expression or not all(isinstance(part, str) for part in expression):
+    if not isinstance(expression, list) or not expression or not all(isinstance(part, str) for part in expression):
         raise UserError(f"pddl: {_show(expression)} is not an atom.")
     return Literal(expression[0], tuple(renamed.get(term, term) for term in expression[1:]), positive)
+
+
+def _fact(expression: Any) -> Literal | None:
+    """An initial fact; None for what needs no telling: an assigned cost, or that something is false."""
+    if expression[:1] in ([EQUALS], ["not"]):
+        return None
+    return _literal(expression, {}, positive=True)
 
 
 def _show(expression: Any) -> str:

@@ -48,7 +48,9 @@ def windowed(
         parts.append(f"Steps taken so far: {len(history)}.")
     if recent:
         first = len(history) - len(recent) + 1
-        told = (f"[{number}] Observation: {step.observation}\n[{number}] Action: {step.action}" for number, step in enumerate(recent, first))
+        told = [
+            f"[{n}] Observation: {step.observation}\n[{n}] Action: {step.action}" for n, step in enumerate(recent, first)
+        ]
         parts.append(f"The last {len(recent)} observations and the actions you took:\n" + "\n".join(told))
     parts.append(f"Current step: {len(history) + 1}\nCurrent observation: {observation}")
     if actions is not None:

@@ -130,7 +130,7 @@ class Compiler:
             waiting.remove(literal)
             steps.append(self._test(literal) if self._bound(literal) else self._scan(literal))
         steps += [self._try_all(variable) for variable in wanted if self._free(variable)]
-        query = _report
+        query: Query = _report
         for step in reversed(steps):
             query = step(query)
         return query
@@ -201,7 +201,8 @@ class Compiler:
 
         def step(then: Query) -> Query:
             def run(facts: Facts, slots: Slots, found: Found) -> bool:
-                for slots[slot] in members:
+                for member in members:
+                    slots[slot] = member
                     if then(facts, slots, found):
                         return True
                 return False

@@ -43,7 +43,7 @@ class Narrator:
         self._entities = entities
         self._kinds = kinds
         self._static = static
-        self._queries: dict[tuple[Conjunction, tuple[Placeholder, ...]], tuple[Query, list[Placeholder]]] = {}
+        self._queries: dict[tuple[Conjunction, tuple[Placeholder, ...]], tuple[Query, tuple[Placeholder, ...]]] = {}
 
     def say(self, text: Text, scope: Scope, facts: Facts) -> str:
         return "".join([symbol if isinstance(symbol, str) else self._say(symbol, scope, facts) for symbol in text])
@@ -106,12 +106,14 @@ class Narrator:
         query, variables = self._compiled(question, tuple(scope))
         return query(facts, [*scope.values(), *[None] * (len(variables) - len(scope))], _stop)
 
-    def _compiled(self, question: Conjunction, bound: tuple[Placeholder, ...]) -> tuple[Query, list[Placeholder]]:
+    def _compiled(self, question: Conjunction, bound: tuple[Placeholder, ...]) -> tuple[Query, tuple[Placeholder, ...]]:
+        """The query, and what stands in its slots: first what is bound, then the others in the order of their first use."""
         if (question, bound) not in self._queries:
-            variables = dict.fromkeys((*bound, *(placeholder for atom in question.atoms for placeholder in atom.arguments)))
+            used = [placeholder for atom in question.atoms for placeholder in atom.arguments]
+            variables = tuple(dict.fromkeys([*bound, *used]))
             compiler = Compiler(self._static, {v: self._kinds(v[1]) for v in variables}, (), in_order=True)
             query = compiler.compile([Condition(atom.predicate, atom.arguments) for atom in question.atoms], bound)
-            self._queries[question, bound] = query, list(compiler.slots)
+            self._queries[question, bound] = query, variables
         return self._queries[question, bound]
 
 
