@@ -32,7 +32,7 @@ class ModelConfig(Section):
     """Number format of the weights."""
     template_options: dict[str, Any] = {}
     """Passed to the chat template as they are, for example {enable_thinking: false}."""
-    micro_batch_tokens: int = Field(16384, ge=1)
+    micro_batch_tokens: int = Field(default=16384, ge=1)
     """Padded tokens in one forward pass; bounds memory, changes no result."""
 
 
@@ -41,35 +41,35 @@ class EnvironmentConfig(Section):
     """Which environment."""
     options: dict[str, Any] = {}
     """Passed to the environment as they are."""
-    max_steps: int = Field(30, ge=1)
+    max_steps: int = Field(default=30, ge=1)
     """An episode is cut after this many steps."""
     train_split: str = "train"
     """The split that training draws its tasks from."""
-    train_tasks: int | None = Field(None, ge=1)
+    train_tasks: int | None = Field(default=None, ge=1)
     """Use only this many training tasks, the first of a seeded shuffle; all by default."""
 
 
 class ContextConfig(Section):
     style: Literal["windowed", "transcript"] = "transcript"
     """`windowed`: each step is a prompt of its own (paper). `transcript`: the episode is one growing conversation."""
-    window: int = Field(5, ge=0)
+    window: int = Field(default=5, ge=0)
     """Steps of history in a windowed prompt (paper, ALFWorld: 5)."""
-    max_prompt_tokens: int = Field(2048, ge=64)
+    max_prompt_tokens: int = Field(default=2048, ge=64)
     """Longest prompt without the skill; the oldest middle of the history is dropped beyond it, and counted."""
-    max_response_tokens: int = Field(512, ge=1)
+    max_response_tokens: int = Field(default=512, ge=1)
     """Longest response."""
 
 
 class RolloutConfig(Section):
-    tasks: int = Field(16, ge=1)
+    tasks: int = Field(default=16, ge=1)
     """Tasks per update (paper, ALFWorld: 16)."""
-    group: int = Field(8, ge=1)
+    group: int = Field(default=8, ge=1)
     """Trajectories per task (paper: 8)."""
-    temperature: float = Field(1.0, gt=0)
+    temperature: float = Field(default=1.0, gt=0)
     """Sampling temperature; training needs 1, where the sampling policy is the trained one."""
-    invalid_penalty: float = Field(0.1, ge=0)
+    invalid_penalty: float = Field(default=0.1, ge=0)
     """Taken from a trajectory's return for each invalid action (paper: 0.1)."""
-    concurrency: int = Field(128, ge=1)
+    concurrency: int = Field(default=128, ge=1)
     """Episodes played at the same time; bounds memory, changes no result."""
 
     @model_validator(mode="after")
@@ -82,11 +82,11 @@ class RolloutConfig(Section):
 class AnalyzerConfig(Section):
     kind: Literal["policy", "rules", "remote"] = "policy"
     """Who writes the skills."""
-    max_prompt_tokens: int = Field(16384, ge=64)
+    max_prompt_tokens: int = Field(default=16384, ge=64)
     """Longest analyzer prompt; the oldest middle steps of the episode are dropped beyond it, and counted."""
-    max_tokens: int = Field(4096, ge=8)
+    max_tokens: int = Field(default=4096, ge=8)
     """Longest analysis (paper: 4096)."""
-    max_characters: int = Field(600, ge=16)
+    max_characters: int = Field(default=600, ge=16)
     """Longest summary and longest skill; a longer one does not count."""
     constrained: bool = True
     """Decode the policy's analyses under the skill schema, so that they always parse."""
@@ -99,53 +99,53 @@ class AnalyzerConfig(Section):
 
 
 class OptimizerConfig(Section):
-    learning_rate: float = Field(1e-6, gt=0)
+    learning_rate: float = Field(default=1e-6, gt=0)
     """Constant learning rate of stage 2 (paper: 1e-6)."""
     betas: tuple[float, float] = (0.9, 0.999)
     """AdamW's decay rates."""
-    weight_decay: float = Field(0.01, ge=0)
+    weight_decay: float = Field(default=0.01, ge=0)
     """AdamW's weight decay (reference code: 0.01)."""
-    max_grad_norm: float = Field(1.0, gt=0)
+    max_grad_norm: float = Field(default=1.0, gt=0)
     """The gradient is clipped to this norm."""
-    minibatches: int = Field(1, ge=1)
+    minibatches: int = Field(default=1, ge=1)
     """Optimizer steps per update; a mini-batch is counted in trajectories."""
 
 
 class Stage1Config(Section):
-    tasks: int = Field(180, ge=1)
+    tasks: int = Field(default=180, ge=1)
     """Training tasks to collect episodes of (paper: 180)."""
-    rollouts: int = Field(8, ge=1)
+    rollouts: int = Field(default=8, ge=1)
     """Episodes per task (paper: 8)."""
-    temperature: float = Field(0.4, ge=0)
+    temperature: float = Field(default=0.4, ge=0)
     """Sampling temperature of the collection (reference code: 0.4)."""
     analyzer: Literal["rules", "remote"] = "rules"
     """Who annotates the episodes."""
-    epochs: int = Field(3, ge=1)
+    epochs: int = Field(default=3, ge=1)
     """Passes over the pairs (reference code: 3)."""
-    batch: int = Field(8, ge=1)
+    batch: int = Field(default=8, ge=1)
     """Pairs per optimizer step (reference code: 8)."""
-    learning_rate: float = Field(5e-6, gt=0)
+    learning_rate: float = Field(default=5e-6, gt=0)
     """Peak learning rate (reference code: 5e-6 for text)."""
-    warmup: float = Field(0.1, ge=0, le=1)
+    warmup: float = Field(default=0.1, ge=0, le=1)
     """Share of the steps with a rising rate; a cosine follows."""
-    validation: float = Field(0.1, ge=0, lt=1)
+    validation: float = Field(default=0.1, ge=0, lt=1)
     """Share of the pairs held out."""
-    max_tokens: int = Field(8192, ge=64)
+    max_tokens: int = Field(default=8192, ge=64)
     """Longest pair; a longer one is left out and counted."""
-    replay: float = Field(0.0, ge=0)
+    replay: float = Field(default=0.0, ge=0)
     """Own sampled acting episodes per analysis in every batch, so that acting is not forgotten (paper: 0)."""
 
 
 class EvaluationConfig(Section):
     panels: dict[str, str] = {"seen": "valid_seen", "unseen": "valid_unseen"}
     """Panel name to split; every task of a split is played once."""
-    tasks: int | None = Field(None, ge=1)
+    tasks: int | None = Field(default=None, ge=1)
     """Play only this many tasks of each panel, spread evenly over it."""
-    temperature: float = Field(0.4, ge=0)
+    temperature: float = Field(default=0.4, ge=0)
     """Sampling temperature (paper: 0.4)."""
-    every: int = Field(5, ge=1)
+    every: int = Field(default=5, ge=1)
     """Updates between evaluations; the last update is always evaluated."""
-    probe: int = Field(32, ge=0)
+    probe: int = Field(default=32, ge=0)
     """Finished episodes in the probe set that measures how well the policy analyses."""
 
 
@@ -156,19 +156,19 @@ class Config(Section):
     """Name of the run, and of its folder under `runs/`."""
     seed: int = 0
     """Every random draw comes from it."""
-    threads: int | None = Field(None, ge=1)
+    threads: int | None = Field(default=None, ge=1)
     """CPU threads; all cores by default."""
     method: str = "seed"
     """A row of the methods table: `seed-opd methods`."""
     overrides: dict[str, Any] = {}
     """Changes to that row, for example {distillation: {weight: 0.02}}."""
-    updates: int = Field(150, ge=1)
+    updates: int = Field(default=150, ge=1)
     """Rounds of rollout and learning (paper: 150)."""
-    replay_stage1: float = Field(0.0, ge=0)
+    replay_stage1: float = Field(default=0.0, ge=0)
     """Stage-1 pairs per trajectory mixed into every update, so that analysing is not forgotten (paper: 0)."""
-    save_every: int = Field(10, ge=1)
+    save_every: int = Field(default=10, ge=1)
     """Updates between checkpoints."""
-    keep_trajectories: int = Field(1, ge=1)
+    keep_trajectories: int = Field(default=1, ge=1)
     """Write the trajectories of every n-th update to the run folder; the first and the last always."""
     tensorboard: bool = False
     """Also write TensorBoard events (needs the extra `tensorboard`)."""

@@ -39,11 +39,11 @@ class Advantage(Part):
 class Surrogate(Part):
     """The clipped policy-gradient loss."""
 
-    weight: float = Field(1.0, ge=0)
+    weight: float = Field(default=1.0, ge=0)
     """0 turns the outcome reward off."""
-    clip_low: float = Field(0.2, gt=0)
+    clip_low: float = Field(default=0.2, gt=0)
     """Lower clip range of the ratio (reference code: 0.2)."""
-    clip_high: float = Field(0.2, gt=0)
+    clip_high: float = Field(default=0.2, gt=0)
     """Upper clip range of the ratio (reference code: 0.2)."""
     dual_clip: float | None = 3.0
     """Bound of the loss at negative advantages (reference code: 3)."""
@@ -54,7 +54,7 @@ class Surrogate(Part):
 class Divergence(Part):
     """The k3 distance to the policy that the run starts from."""
 
-    weight: float = Field(0.01, ge=0)
+    weight: float = Field(default=0.01, ge=0)
     """Coefficient (reference code: 0.01)."""
     normalisation: Normalisation = "tokens"
     """What the sum over tokens is divided by."""
@@ -63,9 +63,9 @@ class Divergence(Part):
 class Distillation(Part):
     """SEED's gated self-distillation."""
 
-    weight: float = Field(0.01, ge=0)
+    weight: float = Field(default=0.01, ge=0)
     """Coefficient lambda (paper: 0.01)."""
-    beta: float = Field(5.0, ge=0)
+    beta: float = Field(default=5.0, ge=0)
     """Steepness of the gate (paper: 5)."""
     tokens: Literal["response", "action"] = "response"
     """All response tokens (reference code) or those of the action alone."""

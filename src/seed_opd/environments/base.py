@@ -10,7 +10,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from seed_opd.errors import UserError
 from seed_opd.trajectory import Step, Task
 
 
@@ -74,6 +76,10 @@ class Environment(ABC):
     def step(self, action: str) -> Outcome:
         """Take one action, as text; any text is accepted and an impossible action is an ordinary outcome."""
 
+    def open(self, file: Path) -> Task:
+        """The task of a game file that lies outside any split; raises UserError where the environment has no such files."""
+        raise UserError(f"--file: {self.name} has no game files; name a task with --task split:index.")
+
     # ---- how a language model plays it
 
     @abstractmethod
@@ -86,7 +92,13 @@ class Environment(ABC):
 
     @abstractmethod
     def windowed_prompt(
-        self, goal: str, history: Sequence[Step], observation: str, actions: Sequence[str] | None, skill: str | None, window: int
+        self,
+        goal: str,
+        history: Sequence[Step],
+        observation: str,
+        actions: Sequence[str] | None,
+        skill: str | None,
+        window: int,
     ) -> str:
         """The user message of one step when each step is a prompt of its own with the last `window` steps in it.
 

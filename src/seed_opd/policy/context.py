@@ -206,23 +206,21 @@ def _segments(opening: int, turns: Sequence[int], budget: int) -> list[tuple[int
     the first step that is answered in it.
     """
     before = [0, *accumulate(turns)]
+
+    def length(answered: int, first: int) -> int:
+        return opening + before[answered] - before[first]
+
     segments = [(0, 0)]
-    first = 0
-    for answered in range(1, len(turns) + 1):
-        if opening + before[answered] - before[first] <= budget:
+    for answered in range(len(turns) + 1):
+        first = segments[-1][0]
+        if length(answered, first) <= budget:
             continue
-        first = next(
-            (
-                keep
-                for keep in range(first + 1, answered)
-                if opening + before[answered] - before[keep] <= (opening + budget) // 2
-            ),
-            answered - 1,
-        )
-        if opening + before[answered] - before[first] > budget:
+        halves = (keep for keep in range(first + 1, answered) if length(answered, keep) <= (opening + budget) // 2)
+        first = next(halves, max(answered - 1, 0))
+        if length(answered, first) > budget:
             raise UserError(
                 f"context.max_prompt_tokens: {budget} is too small for the opening and the newest step, which take "
-                f"{opening + before[answered] - before[first]}; raise it."
+                f"{length(answered, first)}; raise it."
             )
         segments.append((first, answered))
     return segments

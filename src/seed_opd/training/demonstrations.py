@@ -26,7 +26,7 @@ from seed_opd.trajectory import Step, Task, Trajectory
 Kind = Literal["search", "workflow", "correction"]
 
 SHARES: dict[Kind, float] = {"search": 0.5, "workflow": 0.35, "correction": 0.15}
-MISTAKES = (0.0, 0.1, 0.25, 0.5)
+MISTAKES = (0.0, 0.2, 0.4, 0.6)
 """Shares of useless steps in `search`; each episode draws one."""
 
 FAILING = 0.7

@@ -46,7 +46,7 @@ def check_update(row: Mapping[str, float]) -> list[str]:
         )
     if row["entropy"] < COLLAPSED:
         raise TrainingStopped(
-            f"the entropy fell to {row['entropy']:.5f} nats a token: the policy has collapsed; lower optimizer.learning_rate "
+            f"the entropy fell to {row['entropy']:.5f} nats a token: the policy collapsed; lower optimizer.learning_rate "
             "or raise the weight of the divergence, and start from the last checkpoint."
         )
     return [message for condition, message in _warnings(row) if condition]

@@ -29,13 +29,13 @@ from seed_opd.policy.context import ChatTemplate, TranscriptContext
 from seed_opd.policy.samples import Sample, batches_by_tokens
 from seed_opd.training.demonstrations import Demonstration, demonstrations
 
-VOCABULARY = 2048
+MOST_TOKENS = 2048
 END, START, PAD = "<|im_end|>", "<|im_start|>", "<|endoftext|>"
 TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-TOKENIZER_EPISODES = 3000
+TOKENIZER_EPISODES = 1200
 
 
 def make_tokenizer(texts: Iterator[str]) -> PreTrainedTokenizerFast:
@@ -44,7 +44,7 @@ def make_tokenizer(texts: Iterator[str]) -> PreTrainedTokenizerFast:
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=VOCABULARY - 7,
+        vocab_size=MOST_TOKENS,
         special_tokens=[PAD, START, END],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
@@ -59,10 +59,10 @@ def make_tokenizer(texts: Iterator[str]) -> PreTrainedTokenizerFast:
 
 
 def make_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> Qwen3ForCausalLM:
-    """A Qwen3 of about 1.5 million parameters with fresh weights."""
+    """A Qwen3 of about 1.4 million parameters with fresh weights."""
     torch.manual_seed(seed)
     config = Qwen3Config(
-        vocab_size=VOCABULARY,
+        vocab_size=-(-len(tokenizer) // 64) * 64,
         hidden_size=160,
         intermediate_size=480,
         num_hidden_layers=4,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 
 from seed_opd.environments.alfworld import prompts
-from seed_opd.environments.alfworld.engine import Game, Play
+from seed_opd.environments.alfworld.engine import Game, Play, load
 from seed_opd.environments.alfworld.games import ALIASES, CATEGORIES, category_of, open_games
 from seed_opd.environments.base import Action, Environment, Observation, Outcome
 from seed_opd.errors import UserError
@@ -15,6 +17,7 @@ REWARD = 10.0
 BANNER = "-="
 TASK = "Your task is to: "
 HELP = "help"
+FILE = "file"
 
 
 class AlfworldEnvironment(Environment):
@@ -32,6 +35,7 @@ class AlfworldEnvironment(Environment):
         self.store = open_games(games)
         self._play: Play | None = None
         self._success = False
+        self._files: list[tuple[Path, Game]] = []
 
     @property
     def play(self) -> Play:
@@ -56,13 +60,28 @@ class AlfworldEnvironment(Environment):
 
     def game_name(self, task: Task) -> str:
         """The name of a task's game, "<split>/<task>/<trial>"."""
+        if task.split == FILE:
+            return "/".join(self._files[task.index][0].parts[-3:-1])
         names = self.store.names(task.split)
         if task.environment != self.name or not 0 <= task.index < len(names):
             raise UserError(f"task: {task} does not exist; {task.split!r} has {len(names)} games from index 0.")
         return names[task.index]
 
     def reset(self, task: Task) -> Observation:
+        if task.split == FILE:
+            return self.start(self._files[task.index][1])
         return self.start(self.store.game(self.game_name(task)))
+
+    def open(self, file: Path) -> Task:
+        """Register a game file; its task is of the split "file", and its category is that of its folder's name."""
+        try:
+            game = load(json.loads(file.read_text(encoding="utf-8")))
+        except (OSError, ValueError, KeyError) as error:
+            raise UserError(
+                f"--file: {str(file)!r} cannot be read as a game ({error}); give a game.tw-pddl file."
+            ) from error
+        self._files.append((file.resolve(), game))
+        return Task(self.name, FILE, len(self._files) - 1)
 
     def start(self, game: Game) -> Observation:
         """Start an episode of a game that need not be in the store."""

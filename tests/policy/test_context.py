@@ -1,0 +1,134 @@
+"""Contexts: token sequences of a trajectory, with and without a skill, at any length."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seed_opd.environments.base import Action, Environment
+from seed_opd.errors import UserError
+from seed_opd.policy.context import Situation, make_context
+from seed_opd.trajectory import Step, Task, Trajectory
+
+
+class Plain(Environment):
+    """Prompts that are easy to recognise; it is never played."""
+
+    name, categories, max_steps = "plain", ("all",), 10
+
+    def tasks(self, split):
+        return []
+
+    def category(self, task):
+        return "all"
+
+    def reset(self, task):
+        raise NotImplementedError
+
+    def step(self, action):
+        raise NotImplementedError
+
+    def parse(self, response):
+        return Action(response, True)
+
+    def action_span(self, response):
+        return (0, len(response))
+
+    def windowed_prompt(self, goal, history, observation, actions, skill, window):
+        past = "".join(f"[{step.observation}>{step.action}]" for step in history[len(history) - window :])
+        return f"G:{goal} K:{skill or ''} {past} O:{observation}"
+
+    def opening(self, goal, observation, skill):
+        return f"G:{goal} K:{skill or ''} O:{observation}"
+
+
+def trajectory(tokenizer, steps, ended=True):
+    end = (tokenizer.eos_token_id,) if ended else ()
+    made = tuple(
+        Step(o, r, r, True, 0.0, None, (*tokenizer.encode(r), *end), (-0.5,) * (len(tokenizer.encode(r)) + len(end)))
+        for o, r in steps
+    )
+    return Trajectory(Task("plain", "train", 0), "goal", "all", made, True, 1.0)
+
+
+STEPS = [(f"obs{number}", f"<think>t</think><action>a{number}</action>") for number in range(6)]
+
+
+def contexts(tokenizer, budget=4096):
+    return [make_context(style, tokenizer, Plain(), window=2, max_prompt_tokens=budget) for style in ("windowed", "transcript")]
+
+
+def situation(made, index):
+    return Situation(made.goal, made.steps[:index], made.steps[index].observation)
+
+
+def test_a_transcript_is_one_sample_that_reads_like_the_conversation(tokenizer):
+    made = trajectory(tokenizer, STEPS[:2])
+    (sample,) = contexts(tokenizer)[1].samples(made)
+    assert tokenizer.decode(sample.token_ids) == (
+        "<|im_start|>user\nG:goal K: O:obs0<|im_end|>\n<|im_start|>assistant\n<think>t</think><action>a0</action><|im_end|>\n"
+        "<|im_start|>user\nobs1<|im_end|>\n<|im_start|>assistant\n<think>t</think><action>a1</action><|im_end|>"
+    )
+    assert [tokenizer.decode(sample.token_ids[a:b]) for a, b in sample.spans] == [s.response + "<|im_end|>" for s in made.steps]
+
+
+def test_a_response_that_was_cut_gets_an_end_token_that_is_not_scored(tokenizer):
+    made = trajectory(tokenizer, STEPS[:2], ended=False)
+    (sample,) = contexts(tokenizer)[1].samples(made)
+    assert tokenizer.decode(sample.token_ids).count("<|im_end|>") == 3
+    assert sample.response_ids == [i for step in made.steps for i in step.response_ids]
+
+
+def test_a_windowed_step_is_a_sample_of_its_own_with_the_last_steps(tokenizer):
+    made = trajectory(tokenizer, STEPS)
+    samples = contexts(tokenizer)[0].samples(made)
+    assert len(samples) == 6
+    assert "[obs2>" in tokenizer.decode(samples[4].token_ids) and "[obs1>" not in tokenizer.decode(samples[4].token_ids)
+
+
+@settings(max_examples=60, deadline=None)
+@given(lengths=st.lists(st.integers(1, 60), min_size=1, max_size=12), budget=st.integers(200, 500), ended=st.booleans())
+def test_every_response_is_scored_once_behind_the_prompt_it_was_sampled_from(tokenizer, lengths, budget, ended):
+    made = trajectory(tokenizer, [("o" * length, f"r{n}") for n, length in enumerate(lengths)], ended)
+    for context in contexts(tokenizer, budget):
+        samples = context.samples(made)
+        seen = [step for sample in samples for step in sample.steps]
+        assert seen == list(range(len(made.steps)))
+        for sample in samples:
+            for step, (start, end) in zip(sample.steps, sample.spans, strict=True):
+                assert list(sample.token_ids[:start]) == context.prompt(situation(made, step))
+                assert sample.token_ids[start:end] == made.steps[step].response_ids
+                assert start <= budget
+
+
+@settings(max_examples=60, deadline=None)
+@given(lengths=st.lists(st.integers(1, 60), min_size=1, max_size=12), budget=st.integers(200, 500))
+def test_a_skill_changes_the_prompt_and_nothing_else(tokenizer, lengths, budget):
+    made = trajectory(tokenizer, [("o" * length, f"r{n}") for n, length in enumerate(lengths)])
+    for context in contexts(tokenizer, budget):
+        ordinary, skilled = context.samples(made), context.samples(made, "look in the drawer")
+        assert [s.response_ids for s in ordinary] == [s.response_ids for s in skilled]
+        for sample in skilled:
+            text = tokenizer.decode(sample.token_ids)
+            assert "K:look in the drawer" in text
+            assert text.replace("look in the drawer", "") in [tokenizer.decode(s.token_ids) for s in ordinary]
+
+
+def test_what_is_dropped_is_the_oldest_middle_and_is_counted(tokenizer):
+    made = trajectory(tokenizer, [(f"observation number {n}", f"response {n}") for n in range(12)])
+    for context in (contexts(tokenizer, 90)[0], contexts(tokenizer, 260)[1]):
+        last = tokenizer.decode(context.prompt(situation(made, 11)))
+        assert "G:goal" in last and "observation number 11" in last
+        assert context.dropped_steps(made) > 0
+    transcript = contexts(tokenizer, 260)[1]
+    last = tokenizer.decode(transcript.prompt(situation(made, 11)))
+    assert "observation number 0" in last and "observation number 2" not in last and "response 10" in last
+    assert all(context.dropped_steps(made) == 0 for context in contexts(tokenizer))
+
+
+def test_a_budget_that_cannot_hold_one_step_is_refused(tokenizer):
+    made = trajectory(tokenizer, [("o" * 300, "r"), ("o" * 300, "r")])
+    for context in contexts(tokenizer, 100):
+        with pytest.raises(UserError, match="max_prompt_tokens: 100 is too small"):
+            context.samples(made)
