@@ -15,8 +15,8 @@ Kinds = Callable[[str], Collection[str] | None]  # the objects of a type; None f
 Term = int | str  # a slot, or an object by its identifier
 Equalities = tuple[tuple[Term, Term], ...]
 
-FEW = 4  # facts that an answer may depend on to be remembered
-REMEMBERED = 256  # answers kept per action and game
+FEW = 2  # facts that an answer may depend on to be remembered
+REMEMBERED = 64  # answers kept per action and game
 NEGATION = "not_"  # in front of a predicate: an action has made this fact false
 
 

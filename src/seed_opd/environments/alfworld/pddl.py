@@ -222,7 +222,7 @@ def _conjunction(clauses: Sequence[Clause]) -> Clause:
 def _literal(expression: Expression, renamed: dict[str, str], positive: bool) -> Literal:
     if not isinstance(expression, list) or not expression or not all(isinstance(part, str) for part in expression):
         raise UserError(f"pddl: {_show(expression)} is not an atom.")
-    return Literal(expression[0], tuple(renamed.get(term, term) for term in expression[1:]), positive)
+    return Literal(expression[0], tuple(renamed[term] if term in renamed else term for term in expression[1:]), positive)
 
 
 def _fact(expression: Any) -> Literal | None:
