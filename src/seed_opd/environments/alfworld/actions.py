@@ -1,17 +1,27 @@
-"""The actions of one game, compiled: where they are possible, what they are called and what they change."""
+"""Actions, compiled: where they are possible, what they are called and what they change."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 
-from seed_opd.environments.alfworld.grammar import ActionText, Attribute, Each, Grammar, Operation, Rule, Text, Value
-from seed_opd.environments.alfworld.pddl import Action, Arguments, Clause, Literal, Typed
+from seed_opd.environments.alfworld.grammar import (
+    ActionText,
+    Attribute,
+    Each,
+    Grammar,
+    Operation,
+    Placeholder,
+    Rule,
+    Text,
+    Value,
+)
+from seed_opd.environments.alfworld.pddl import Action, Arguments, Clause, Domain, Effect, Literal, Typed
 from seed_opd.environments.alfworld.query import Compiler, Condition, Facts, Query, Slots
 from seed_opd.environments.alfworld.text import Narrator, Scope
 
-Kinds = Callable[[str], Collection[str] | None]  # the objects of a type; None for all objects
 Term = int | str  # a slot, or an object by its identifier
 Equalities = tuple[tuple[Term, Term], ...]
 
@@ -34,6 +44,8 @@ class CompiledClause:
 
 @dataclass(frozen=True, slots=True)
 class CompiledEffect:
+    """What becomes true or false, always or where one of the queries of `condition` has an answer."""
+
     predicate: str
     arguments: tuple[Term, ...]
     positive: bool
@@ -48,27 +60,48 @@ class CompiledEffect:
         return tuple([_value(term, values) for term in self.arguments])
 
 
-class CompiledAction:
-    """An action of one game. `reads` are the changing predicates on which its possible commands depend."""
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """An action as the domain gives it, compiled; all games of the domain share it."""
+
+    name: str
+    parameters: tuple[Placeholder, ...]
+    clauses: tuple[CompiledClause, ...]
+    effects: tuple[CompiledEffect, ...]
+    reads: frozenset[str]
+
+
+class Schemas:
+    """The actions of a domain, compiled when its first game is loaded, whose facts say how many of each there are."""
+
+    def __init__(self, domain: Domain) -> None:
+        self._domain = domain
+        self._schemas: list[Schema] = []
+
+    def compiled(self, facts: Facts) -> list[Schema]:
+        if not self._schemas:
+            self._schemas = [_schema(action, facts) for action in self._domain.actions]
+        return self._schemas
+
+
+schemas_of = lru_cache(maxsize=8)(Schemas)
+
+
+class GameAction:
+    """An action in one game. `reads` are the changing predicates on which its possible commands depend."""
 
     def __init__(
-        self, action: Action, text: ActionText, grammar: Grammar, compile_: ClauseCompiler, narrator: Narrator
+        self, schema: Schema, text: ActionText, grammar: Grammar, narrator: Narrator, fluents: Collection[str]
     ) -> None:
-        self.name = action.name
-        self.parameters = [(name.strip("?"), kind) for name, kind in action.parameters]
         self.feedback = text.feedback
+        self._schema = schema
         self._command = text.command
         self._narrator = narrator
-        self._size = len(action.parameters)
-        self._clauses = [compile_.clause(clause, action) for clause in action.clauses if compile_.can_hold(clause, action)]
-        self._effects = [compile_.effect(effect.literal, effect.condition, action.parameters) for effect in action.effects]
-        names, predicates = _reads(text.command, grammar, {name for name, _ in self.parameters})
-        self._named = [i for i, (name, _) in enumerate(self.parameters) if names is None or name in names]
-        self.reads = predicates | {literal.predicate for clause in action.clauses for literal in clause.literals}
-        self.reads &= compile_.fluents
-        self._remembers = not predicates & compile_.fluents
-        self._commands: dict[Arguments, str] = {}
-        self._reads_in_order = sorted(self.reads)
+        names, predicates = _reads(text.command, grammar, {name for name, _ in schema.parameters})
+        self._named = [i for i, (name, _) in enumerate(schema.parameters) if names is None or name in names]
+        self.reads = sorted((schema.reads | predicates).intersection(fluents))
+        self._text_is_fixed = predicates.isdisjoint(fluents)
+        self._texts: dict[Arguments, str] = {}
         self._answers: dict[tuple[tuple[Arguments, ...], ...], dict[str, Arguments]] = {}
 
     def commands(self, facts: Facts) -> dict[str, Arguments]:
@@ -76,7 +109,7 @@ class CompiledAction:
 
         The answer is remembered where it depends on a few facts only. It must not be changed.
         """
-        read = [facts.true[predicate] for predicate in self._reads_in_order]
+        read = [facts.true[predicate] for predicate in self.reads]
         if sum(map(len, read)) > FEW:
             return self._find(facts)
         key = tuple(map(tuple, read))
@@ -88,8 +121,8 @@ class CompiledAction:
 
     def _find(self, facts: Facts) -> dict[str, Arguments]:
         values: dict[Arguments, None] = {}
-        size = self._size
-        for clause in self._clauses:
+        size = len(self._schema.parameters)
+        for clause in self._schema.clauses:
 
             def found(slots: Slots, clause: CompiledClause = clause) -> bool:
                 if not clause.idle or clause.changes_something(slots):
@@ -99,15 +132,16 @@ class CompiledAction:
             clause.query(facts, [None] * clause.width, found)
         commands: dict[str, Arguments] = {}
         for arguments in values:
-            commands.setdefault(self._text(arguments, facts), arguments)
+            text = self._text(arguments, facts)
+            commands[text] = min(commands[text], arguments) if text in commands else arguments
         return commands
 
     def scope(self, values: Arguments) -> Scope:
-        return dict(zip(self.parameters, values, strict=True))
+        return dict(zip(self._schema.parameters, values, strict=True))
 
     def apply(self, facts: Facts, values: Arguments) -> set[str]:
         """Make the action's effects true and return the predicates that changed; what is added wins over what is removed."""
-        happening = [effect for effect in self._effects if effect.happens(facts, values)]
+        happening = [effect for effect in self._schema.effects if effect.happens(facts, values)]
         changes = {(effect.predicate, effect.fact(values)): False for effect in happening if not effect.positive}
         changes.update({(effect.predicate, effect.fact(values)): True for effect in happening if effect.positive})
         changed = set()
@@ -120,53 +154,49 @@ class CompiledAction:
         return changed
 
     def _text(self, values: Arguments, facts: Facts) -> str:
-        if not self._remembers:
+        if not self._text_is_fixed:
             return self._narrator.say(self._command, self.scope(values), facts)
         key = tuple([values[i] for i in self._named])
-        if key not in self._commands:
-            self._commands[key] = self._narrator.say(self._command, self.scope(values), facts)
-        return self._commands[key]
+        if key not in self._texts:
+            self._texts[key] = self._narrator.say(self._command, self.scope(values), facts)
+        return self._texts[key]
 
 
-@dataclass(frozen=True, slots=True)
-class ClauseCompiler:
-    """Compiles clauses and effects against the initial facts of a game."""
-
-    facts: Facts
-    kinds: Kinds
-    everything: Collection[str]
-    fluents: frozenset[str]
-
-    def can_hold(self, clause: Clause, action: Action | None = None) -> bool:
-        """Whether there are objects for all variables."""
-        variables = clause.variables + (action.parameters if action else ())
-        return all(self.kinds(kind) is None or self.kinds(kind) for _, kind in variables)
-
-    def clause(self, clause: Clause, action: Action) -> CompiledClause:
-        query, slots = self.query(clause, action.parameters)
-        return CompiledClause(query, len(slots), tuple(_idle(action, clause, slots)))
-
-    def query(self, clause: Clause, parameters: Typed, bound: bool = False) -> tuple[Query, dict]:
-        """Compile a clause whose parameters, in the first slots, are bound or are to be found."""
-        kinds: dict[Hashable, Collection[str] | None] = {
-            name: self.kinds(kind) for name, kind in parameters + clause.variables
-        }
-        compiler = Compiler(self.facts, kinds, self.everything)
-        names = [name for name, _ in parameters]
-        conditions = [Condition(literal.predicate, literal.arguments, literal.positive) for literal in clause.literals]
-        return compiler.compile(conditions, names, bound, [*names, *kinds]), compiler.slots
-
-    def effect(self, literal: Literal, condition: tuple[Clause, ...] | None, parameters: Typed) -> CompiledEffect:
-        slots = {name: slot for slot, (name, _) in enumerate(parameters)}
-        queries, width = None, 0
-        if condition is not None:
-            compiled = [self.query(clause, parameters, bound=True) for clause in condition if self.can_hold(clause)]
-            queries, width = tuple(query for query, _ in compiled), max((len(s) for _, s in compiled), default=0)
-        arguments = tuple(slots.get(argument, argument) for argument in literal.arguments)
-        return CompiledEffect(literal.predicate, arguments, literal.positive, queries, width)
+def compile_clause(
+    clause: Clause, facts: Facts, parameters: Typed = (), bound: bool = False
+) -> tuple[Query, dict[Hashable, int]]:
+    """Compile a clause; its parameters, which have the first slots, are `bound` or are to be found."""
+    names = [name for name, _ in parameters]
+    compiler = Compiler(dict(parameters + clause.variables), facts)
+    conditions = [Condition(literal.predicate, literal.arguments, literal.positive) for literal in clause.literals]
+    return compiler.compile(conditions, names, bound, compiler.kinds), compiler.slots
 
 
-def _idle(action: Action, clause: Clause, slots: dict[str, int]) -> Iterator[Equalities]:
+def _schema(action: Action, facts: Facts) -> Schema:
+    clauses = []
+    for clause in action.clauses:
+        query, slots = compile_clause(clause, facts, action.parameters)
+        clauses.append(CompiledClause(query, len(slots), tuple(_idle(action, clause, slots))))
+    return Schema(
+        name=action.name,
+        parameters=tuple((name.strip("?"), kind) for name, kind in action.parameters),
+        clauses=tuple(clauses),
+        effects=tuple(_effect(effect, facts, action.parameters) for effect in action.effects),
+        reads=frozenset(literal.predicate for clause in action.clauses for literal in clause.literals),
+    )
+
+
+def _effect(effect: Effect, facts: Facts, parameters: Typed) -> CompiledEffect:
+    slots = {name: slot for slot, (name, _) in enumerate(parameters)}
+    condition, width = None, 0
+    if effect.condition is not None:
+        compiled = [compile_clause(clause, facts, parameters, bound=True) for clause in effect.condition]
+        condition, width = tuple(query for query, _ in compiled), max(len(slots) for _, slots in compiled)
+    arguments = tuple(slots.get(argument, argument) for argument in effect.literal.arguments)
+    return CompiledEffect(effect.literal.predicate, arguments, effect.literal.positive, condition, width)
+
+
+def _idle(action: Action, clause: Clause, slots: Mapping[Hashable, int]) -> Iterator[Equalities]:
     """When the action changes nothing: all its effects are among its conditions, or undone by the same action."""
     reasons = []
     for effect in action.effects:
@@ -184,7 +214,7 @@ def _alike(literal: Literal, other: Literal, positive: bool = True) -> bool:
     return literal.predicate == other.predicate and literal.positive is positive
 
 
-def _equalities(literal: Literal, other: Literal, slots: dict[str, int]) -> Equalities:
+def _equalities(literal: Literal, other: Literal, slots: Mapping[Hashable, int]) -> Equalities:
     pairs = zip(literal.arguments, other.arguments, strict=True)
     terms = [sorted((slots.get(a, a), slots.get(b, b)), key=str) for a, b in pairs if a != b]
     return tuple((a, b) for a, b in terms)

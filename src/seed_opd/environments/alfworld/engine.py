@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from seed_opd.environments.alfworld.actions import NEGATION, ClauseCompiler, CompiledAction
+from seed_opd.environments.alfworld.actions import NEGATION, GameAction, compile_clause, schemas_of
 from seed_opd.environments.alfworld.grammar import Rule, parse_grammar
 from seed_opd.environments.alfworld.names import readable_names
-from seed_opd.environments.alfworld.pddl import OBJECT, Arguments, parse_domain, parse_problem
-from seed_opd.environments.alfworld.query import Facts
+from seed_opd.environments.alfworld.pddl import OBJECT, Arguments, Domain, parse_domain, parse_problem
+from seed_opd.environments.alfworld.query import Facts, Kinds
 from seed_opd.environments.alfworld.text import Entity, Narrator
 from seed_opd.errors import UserError
 
@@ -46,24 +46,20 @@ class Game:
 
     def __init__(self, domain_text: str, problem_text: str, grammar_text: str) -> None:
         domain, problem, grammar = parse_domain(domain_text), parse_problem(problem_text), parse_grammar(grammar_text)
-        self.objects = dict(domain.constants + problem.objects)
+        self.objects: dict[str, str] = dict(domain.constants + problem.objects)
         self.names = readable_names({argument for _, arguments in problem.initial for argument in arguments})
         self.goal = problem.goal
-        self._members = _members(self.objects, domain.parents)
-        self._facts = _initial_facts(problem.initial, domain.fluents, {atom.predicate for atom in grammar.atoms()})
+        self._facts = _initial_facts(problem.initial, domain, self.objects, {atom.predicate for atom in grammar.atoms()})
         entities = {name: Entity(name, kind, self.names.get(name, name)) for name, kind in self.objects.items()}
-        self.narrator = Narrator(grammar, entities, self._kind, self._facts)
-
-        compiler = ClauseCompiler(self._facts, self._kind, self.objects, frozenset(self._facts.true))
-        unknown = [action.name for action in domain.actions if action.name not in grammar.actions]
-        if unknown:
-            raise UserError(f"grammar: there is no text for the action {unknown[0]!r} of the domain.")
-        self.actions = [
-            CompiledAction(action, grammar.actions[action.name], grammar, compiler, self.narrator)
-            for action in domain.actions
-        ]
+        self.narrator = Narrator(grammar, entities)
+        self.actions = []
+        for schema in schemas_of(domain).compiled(self._facts):
+            if schema.name not in grammar.actions:
+                raise UserError(f"grammar: there is no text for the action {schema.name!r} of the domain.")
+            text = grammar.actions[schema.name]
+            self.actions.append(GameAction(schema, text, grammar, self.narrator, self._facts.true))
         self.readers = _readers(self.actions)
-        self._goal_parts = [[compiler.query(c, ()) for c in part if compiler.can_hold(c)] for part in problem.goal]
+        self._goal_parts = [[compile_clause(clause, self._facts) for clause in part] for part in problem.goal]
         self.goal_reads = {literal.predicate for part in problem.goal for clause in part for literal in clause.literals}
 
         start = self._facts.copy()
@@ -83,9 +79,6 @@ class Game:
         return all(
             any(query(facts, [None] * len(slots), lambda slots: True) for query, slots in part) for part in self._goal_parts
         )
-
-    def _kind(self, kind: str) -> dict[str, None] | None:
-        return None if kind == OBJECT else self._members.get(kind, {})
 
 
 class Play:
@@ -169,30 +162,31 @@ class Play:
         return self._commands
 
 
-def _members(objects: Mapping[str, str], parents: Mapping[str, str]) -> dict[str, dict[str, None]]:
-    """The objects of each type, those of its subtypes included."""
-    members: dict[str, dict[str, None]] = {}
+def _kinds(objects: Mapping[str, str], parents: Mapping[str, str]) -> Kinds:
+    kinds = Kinds({OBJECT: dict.fromkeys(objects)})
     for name, kind in objects.items():
-        seen: set[str] = set()
-        ancestor: str | None = kind
-        while ancestor and ancestor not in seen:
-            members.setdefault(ancestor, {})[name] = None
-            seen.add(ancestor)
-            ancestor = parents.get(ancestor)
-    return members
+        seen = {OBJECT}
+        while kind not in seen:
+            kinds.setdefault(kind, {})[name] = None
+            seen.add(kind)
+            kind = parents.get(kind, OBJECT)
+    return kinds
 
 
-def _initial_facts(initial: tuple[tuple[str, Arguments], ...], fluents: frozenset[str], said: set[str]) -> Facts:
+def _initial_facts(
+    initial: tuple[tuple[str, Arguments], ...], domain: Domain, objects: Mapping[str, str], said: set[str]
+) -> Facts:
     """The facts at the start: those that never change, and as a layer over them those that do."""
-    negations = {name for name in said if name.startswith(NEGATION) and name.removeprefix(NEGATION) in fluents}
+    negations = {name for name in said if name.startswith(NEGATION) and name.removeprefix(NEGATION) in domain.fluents}
     static: dict[str, dict[Arguments, None]] = {}
-    changing: dict[str, dict[Arguments, None]] = {name: {} for name in sorted(fluents | negations)}
+    changing: dict[str, dict[Arguments, None]] = {name: {} for name in sorted(domain.fluents | negations)}
     for predicate, arguments in initial:
         (changing if predicate in changing else static).setdefault(predicate, {})[arguments] = None
-    return Facts(changing, Facts(static))
+    kinds = _kinds(objects, domain.parents)
+    return Facts(changing, kinds, Facts(static, kinds))
 
 
-def _readers(actions: list[CompiledAction]) -> dict[str, list[int]]:
+def _readers(actions: list[GameAction]) -> dict[str, list[int]]:
     readers: dict[str, list[int]] = {}
     for i, action in enumerate(actions):
         for predicate in action.reads:

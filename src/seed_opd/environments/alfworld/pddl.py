@@ -61,7 +61,7 @@ class Action:
     effects: tuple[Effect, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Domain:
     """`parents` leads from a type to the type that it is a kind of; `fluents` are the predicates that actions change."""
 
@@ -222,7 +222,8 @@ def _conjunction(clauses: Sequence[Clause]) -> Clause:
 def _literal(expression: Expression, renamed: dict[str, str], positive: bool) -> Literal:
     if not isinstance(expression, list) or not expression or not all(isinstance(part, str) for part in expression):
         raise UserError(f"pddl: {_show(expression)} is not an atom.")
-    return Literal(expression[0], tuple(renamed[term] if term in renamed else term for term in expression[1:]), positive)
+    predicate, *terms = map(str, expression)
+    return Literal(predicate, tuple([renamed.get(term, term) for term in terms]), positive)
 
 
 def _fact(expression: Any) -> Literal | None:

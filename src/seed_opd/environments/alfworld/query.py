@@ -12,17 +12,24 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from dataclasses import dataclass, field
 from typing import Any
 
-from seed_opd.environments.alfworld.pddl import EQUALS, Arguments
+from seed_opd.environments.alfworld.pddl import EQUALS, OBJECT, Arguments
 
 Pattern = tuple[str, tuple[int, ...]]  # a predicate and the positions that are looked up
 Index = dict[Any, dict[Arguments, None]]
 Slots = list[Any]
 Found = Callable[[Slots], bool]
 Query = Callable[["Facts", Slots, Found], bool]
-New = tuple[int, int, Collection[str] | None]  # the position of a variable met first, its slot, what it may stand for
+New = tuple[int, int, str | None]  # the position of a variable met first, its slot, its type if not all objects have it
 Again = tuple[int, int]  # the position of a variable met again within the same literal, and its slot
 
-NOTHING: dict[Arguments, None] = {}
+NOTHING: dict[Any, None] = {}
+
+
+class Kinds(dict[str, dict[str, None]]):
+    """The objects of each type, those of its subtypes included; an unknown type has none."""
+
+    def __missing__(self, kind: str) -> dict[str, None]:
+        return NOTHING
 
 
 class Facts(dict[Pattern, Index]):
@@ -32,9 +39,10 @@ class Facts(dict[Pattern, Index]):
     nothing depends on the hash seed of the process.
     """
 
-    def __init__(self, true: dict[str, dict[Arguments, None]], static: Facts | None = None) -> None:
+    def __init__(self, true: dict[str, dict[Arguments, None]], kinds: Kinds, static: Facts | None = None) -> None:
         super().__init__()
         self.true = true
+        self.kinds = kinds
         self.static = static
         self._indexed: dict[str, list[tuple[int, ...]]] = {}
 
@@ -77,7 +85,7 @@ class Facts(dict[Pattern, Index]):
 
     def copy(self) -> Facts:
         """The same facts, which from now on change on their own; what is static stays shared."""
-        return Facts({predicate: dict(facts) for predicate, facts in self.true.items()}, self.static)
+        return Facts({predicate: dict(facts) for predicate, facts in self.true.items()}, self.kinds, self.static)
 
 
 def _key(fact: Arguments, positions: tuple[int, ...]) -> Any:
@@ -86,7 +94,7 @@ def _key(fact: Arguments, positions: tuple[int, ...]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A literal for the compiler; an argument is a variable if it has a slot or a kind, and else an object."""
+    """A literal for the compiler; an argument is a variable if it has a slot or a type, and else an object."""
 
     predicate: str
     arguments: tuple[Hashable, ...]
@@ -95,17 +103,15 @@ class Condition:
 
 @dataclass(slots=True)
 class Compiler:
-    """Compiles the queries of one game.
+    """Compiles queries, for any game whose predicates and types have the same names.
 
-    `kinds` gives for every variable the objects that it may stand for, None for any; `everything` is all objects. With
-    `in_order` the literals are walked as they are written, through sorted facts, and no two variables share an object:
-    this is how TextWorld answers. Otherwise the order is chosen by how many facts there are at the start.
+    `kinds` gives the type of every variable. With `facts` of a typical state, the literals are walked in the order that
+    promises the fewest facts. Without, they are walked as they are written, through sorted facts, and no two variables
+    share an object: this is how TextWorld answers.
     """
 
-    facts: Facts
-    kinds: Mapping[Hashable, Collection[str] | None]
-    everything: Collection[str]
-    in_order: bool = False
+    kinds: Mapping[Hashable, str]
+    facts: Facts | None = None
     slots: dict[Hashable, int] = field(default_factory=dict)
     unbound: set[Hashable] = field(default_factory=set)
 
@@ -125,7 +131,7 @@ class Compiler:
             literal = self._next(waiting)
             if literal is None:
                 variables = [v for literal in waiting for v in literal.arguments if self._free(v)]
-                steps.append(self._try_all(min(variables, key=lambda v: len(self._members(v)))))
+                steps.append(self._try_all(variables[0]))
                 continue
             waiting.remove(literal)
             steps.append(self._test(literal) if self._bound(literal) else self._scan(literal))
@@ -145,13 +151,9 @@ class Compiler:
     def _bound(self, literal: Condition) -> bool:
         return not any(map(self._free, literal.arguments))
 
-    def _members(self, variable: Hashable) -> Collection[str]:
-        members = self.kinds[variable]
-        return self.everything if members is None else members
-
     def _next(self, waiting: Sequence[Condition]) -> Condition | None:
         """The literal to walk next: a test if there is one, else the scan that promises the fewest facts."""
-        if self.in_order:
+        if self.facts is None:
             return waiting[0]
         best, least = None, math.inf
         for literal in waiting:
@@ -188,20 +190,20 @@ class Compiler:
         again: list[Again] = []
         for i, argument in enumerate(literal.arguments):
             if self._free(argument):
-                new.append((i, self._bind(argument), self.kinds[argument]))
+                kind = self.kinds[argument]
+                new.append((i, self._bind(argument), None if kind == OBJECT else kind))
             elif i not in positions:
                 again.append((i, self.slots[argument]))
-        if self.in_order:
+        if self.facts is None:
             return lambda then: _sorted_scan(pattern, key, new, again, then)
         return lambda then: _scan(pattern, key, new, again, then)
 
     def _try_all(self, variable: Hashable) -> Callable[[Query], Query]:
-        members = self._members(variable)
-        slot = self._bind(variable)
+        kind, slot = self.kinds[variable], self._bind(variable)
 
         def step(then: Query) -> Query:
             def run(facts: Facts, slots: Slots, found: Found) -> bool:
-                for member in members:
+                for member in facts.kinds[kind]:
                     slots[slot] = member
                     if then(facts, slots, found):
                         return True
@@ -223,9 +225,9 @@ class Compiler:
 def _scan(pattern: Pattern, key: Callable[[Slots], Any], new: list[New], again: list[Again], then: Query) -> Query:
     def run(facts: Facts, slots: Slots, found: Found) -> bool:
         for fact in facts[pattern].get(key(slots), NOTHING):
-            for position, slot, members in new:
+            for position, slot, kind in new:
                 value = fact[position]
-                if members is not None and value not in members:
+                if kind is not None and value not in facts.kinds[kind]:
                     break
                 slots[slot] = value
             else:
@@ -239,9 +241,9 @@ def _scan(pattern: Pattern, key: Callable[[Slots], Any], new: list[New], again: 
 def _sorted_scan(pattern: Pattern, key: Callable[[Slots], Any], new: list[New], again: list[Again], then: Query) -> Query:
     def run(facts: Facts, slots: Slots, found: Found) -> bool:
         for fact in sorted(facts[pattern].get(key(slots), NOTHING)):
-            for position, slot, members in new:
+            for position, slot, kind in new:
                 value = fact[position]
-                if value in slots[:slot] or (members is not None and value not in members):
+                if value in slots[:slot] or (kind is not None and value not in facts.kinds[kind]):
                     break
                 slots[slot] = value
             else:

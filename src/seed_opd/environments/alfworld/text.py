@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from seed_opd.environments.alfworld.grammar import (
     Alternative,
@@ -34,16 +35,11 @@ class Entity:
 
 
 class Narrator:
-    """Says the texts of one game. Queries are compiled when first needed, once per set of bound placeholders."""
+    """Says the texts of one game."""
 
-    def __init__(
-        self, grammar: Grammar, entities: Mapping[str, Entity], kinds: Callable[[str], Collection[str] | None], static: Facts
-    ) -> None:
+    def __init__(self, grammar: Grammar, entities: Mapping[str, Entity]) -> None:
         self._rules = grammar.rules
         self._entities = entities
-        self._kinds = kinds
-        self._static = static
-        self._queries: dict[tuple[Conjunction, tuple[Placeholder, ...]], tuple[Query, tuple[Placeholder, ...]]] = {}
 
     def say(self, text: Text, scope: Scope, facts: Facts) -> str:
         return "".join([symbol if isinstance(symbol, str) else self._say(symbol, scope, facts) for symbol in text])
@@ -92,7 +88,7 @@ class Narrator:
         raise UserError(f"grammar: there is nothing that {variable!r} stands for in an expression.")
 
     def _answers(self, question: Conjunction, scope: Scope, facts: Facts) -> list[Scope]:
-        query, variables = self._compiled(question, tuple(scope))
+        query, variables = _compiled(question, tuple(scope))
         answers: list[Scope] = []
 
         def found(slots: Slots) -> bool:
@@ -103,18 +99,16 @@ class Narrator:
         return answers
 
     def _has_answer(self, question: Conjunction, scope: Scope, facts: Facts) -> bool:
-        query, variables = self._compiled(question, tuple(scope))
+        query, variables = _compiled(question, tuple(scope))
         return query(facts, [*scope.values(), *[None] * (len(variables) - len(scope))], _stop)
 
-    def _compiled(self, question: Conjunction, bound: tuple[Placeholder, ...]) -> tuple[Query, tuple[Placeholder, ...]]:
-        """The query, and what stands in its slots: first what is bound, then the others in the order of their first use."""
-        if (question, bound) not in self._queries:
-            used = [placeholder for atom in question.atoms for placeholder in atom.arguments]
-            variables = tuple(dict.fromkeys([*bound, *used]))
-            compiler = Compiler(self._static, {v: self._kinds(v[1]) for v in variables}, (), in_order=True)
-            query = compiler.compile([Condition(atom.predicate, atom.arguments) for atom in question.atoms], bound)
-            self._queries[question, bound] = query, variables
-        return self._queries[question, bound]
+
+@lru_cache(maxsize=4096)
+def _compiled(question: Conjunction, bound: tuple[Placeholder, ...]) -> tuple[Query, tuple[Placeholder, ...]]:
+    """The query, and what stands in its slots: first what is bound, then the others in the order of their first use."""
+    variables = tuple(dict.fromkeys([*bound, *(placeholder for atom in question.atoms for placeholder in atom.arguments)]))
+    compiler = Compiler({placeholder: placeholder[1] for placeholder in variables})
+    return compiler.compile([Condition(atom.predicate, atom.arguments) for atom in question.atoms], bound), variables
 
 
 def _stop(slots: Slots) -> bool:
