@@ -54,8 +54,7 @@ def write_run(
     (path / "config.yaml").write_text(CONFIG.format(method=method, seed=seed))
     shared = random.Random(f"start/{seed}")
     rows: list[dict[str, Any]] = []
-    for label, share in (("base", 0.06), ("sft", 0.24)):
-        rows += evaluate(path, label, 0, share, shared)
+    rows += evaluate(path, "start", 0, 0.24, shared)
     rows.append(probe(0, 0.62, shared))
     for update in range(1, updates + 1):
         progress = 1 - math.exp(-2.5 * update / updates)
@@ -67,6 +66,15 @@ def write_run(
     rows.append({"kind": "warning", "update": 1, "message": HOSTILE if hostile else "2 skills repeat the task", "count": 2})
     rows.append({"kind": "warning", "update": 3, "message": "responses reached the token limit", "count": 7})
     rows.append({"kind": "warning", "update": 4, "message": "responses reached the token limit", "count": 5})
+    (path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def write_base(path: Path) -> Path:
+    """Write the folder of one evaluation, outside any run."""
+    path.mkdir(parents=True, exist_ok=True)
+    (path / "config.yaml").write_text(CONFIG.format(method="seed", seed=0))
+    rows = evaluate(path, "base", 0, 0.06, random.Random("base"))
     (path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
 
@@ -89,9 +97,8 @@ def evaluate(path: Path, label: str, update: int, share: float, draw: random.Ran
         for average, interval in (("macro", macro(found)), ("micro", micro(found))):
             row |= {average: interval.value, f"{average}_low": interval.low, f"{average}_high": interval.high}
         row |= {"episodes": sum(FAMILIES.values()), "temperature": 0.4, "steps": 30}
-        row |= {"seconds/evaluation": 31.5, "tokens/evaluation": 52000}
         rows.append(row)
-    return rows
+    return [*rows, {"kind": "cost", "update": update, "seconds/evaluation": 31.5}]
 
 
 def train(update: int, success: float, progress: float, method: str, draw: random.Random) -> dict[str, Any]:
@@ -106,16 +113,26 @@ def train(update: int, success: float, progress: float, method: str, draw: rando
         "reward/mean": near(10 * success),
     }
     row |= {"episode/steps": near(24 - 9 * progress), "invalid_share": near(0.12 - 0.09 * progress)}
-    row |= {"entropy": near(0.9 - 0.35 * progress), "kl": near(0.002 + 0.03 * progress), "clip_fraction": near(0.012, 0.3)}
-    row |= {"ratio/mean": 1 + draw.gauss(0, 0.0015), "equal_groups_share": near(0.3 + 0.15 * progress, 0.1)}
-    row |= {"loss/surrogate": draw.gauss(-0.01, 0.012), "loss/kl": near(0.002 + 0.03 * progress), "grad_norm/kl": near(0.02)}
-    row |= {"grad_norm/total": near(0.8, 0.15), "grad_norm/surrogate": near(0.77, 0.15)}
+    row |= {"entropy": near(0.9 - 0.35 * progress), "cut_share": near(0.02, 0.3), "loss/replay": near(0.4)}
+    row |= {"equal_groups_share": near(0.3 + 0.15 * progress, 0.1)}
+    row |= {"loss/surrogate": draw.gauss(-0.01, 0.012), "loss/kl": near(0.0002 + 0.003 * progress)}
+    row |= {"grad_norm/total": near(0.8, 0.15), "signal/surrogate": near(0.09, 0.15), "signal/kl": near(0.002)}
     row |= {"seconds/rollout": near(6.4), "seconds/learning": near(4.1), "tokens/rollout": 41000, "tokens/learning": 41000}
     if skilled:
-        row |= {"loss/distillation": draw.gauss(-0.012, 0.004), "grad_norm/distillation": near(0.05)}
+        row |= {
+            "loss/distillation": draw.gauss(-0.012, 0.004),
+            "signal/distillation": near(0.004),
+            "gap/absolute": near(0.3),
+        }
         row |= {"gap/mean": draw.gauss(-0.02, 0.006), "gap/mean_success": draw.gauss(0.011, 0.006)}
         row |= {"gap/mean_failure": draw.gauss(-0.05, 0.008), "gate/active_share": near(0.42)}
-        row |= {"skill/usable_share": min(1.0, near(0.9)), "skill/tokens": near(21)}
+        row |= {"skill/usable_share": min(1.0, near(0.9)), "skill/characters": near(84)}
+        row |= {
+            "skill/duplicate": draw.randrange(9),
+            "skill/leak": 0,
+            "skill/contradiction": draw.randrange(3),
+            "skill/short": 1,
+        }
         row |= {
             "seconds/analysis": near(2.2),
             "seconds/scoring": near(1.4),

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from synthetic import HOSTILE, write_lines, write_run
+from synthetic import HOSTILE, write_base, write_lines, write_run
 
 from seed_opd.report import build
 from seed_opd.report.episodes import MAX_BYTES, embed, mixed
@@ -119,6 +119,18 @@ def test_runs_are_compared_on_the_same_tasks(both: tuple[Path, Path]) -> None:
     assert found[5] == "140"
 
 
+def test_a_single_evaluation_becomes_a_line_and_a_column_of_reference(both: tuple[Path, Path], tmp_path: Path) -> None:
+    path = build(both[0], [write_base(tmp_path / "base"), both[1]])
+    (row, _) = (row for row in read_jsonl(tmp_path / "base" / "metrics.jsonl") if row["kind"] == "evaluation")
+    rows = page_of(path).rows
+    header = next(cells for cells in rows if cells[0] == "Family")
+    assert header[1:3] == ["base", "start"] and header[3].startswith("SEED") and header[-1].startswith("GRPO")
+    pick = next(cells for cells in rows if cells[0] == "Pick")
+    assert f"{row['categories']['Pick']['successes']}/35" in pick[1]
+    text = path.read_text(encoding="utf-8")
+    assert "SEED (" not in text and text.count('class="guide"') == 4  # two panels, macro and micro
+
+
 def test_two_runs_of_one_method_are_told_apart(tmp_path: Path) -> None:
     first, second = (write_run(tmp_path / name, seed=seed) for seed, name in enumerate(("one", "two")))
     text = build(first, [second]).read_text(encoding="utf-8")
@@ -182,14 +194,16 @@ def test_log_probs_that_are_not_numbers_become_null(tmp_path: Path) -> None:
     assert tokens["skill"][0] is None and tokens["ordinary"][0] is not None
 
 
-def test_log_probs_that_do_not_fit_the_tokens_are_refused(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run")
-    file = run / "gaps" / "update-0006.jsonl"
+@pytest.mark.parametrize("key", ["ordinary", "skill"])
+def test_log_probs_that_do_not_fit_the_tokens_are_left_out_and_noted(tmp_path: Path, key: str) -> None:
+    folder = write_run(tmp_path / "run")
+    file = folder / "gaps" / "update-0006.jsonl"
     rows = list(read_jsonl(file))
-    rows[0]["ordinary"][0].append(-1.0)
+    rows[0][key][0].append(-1.0)
     write_lines(file, rows)
-    with pytest.raises(ValueError, match="token texts for"):
-        Run.read(run).episodes(6)
+    run = Run.read(folder)
+    assert [episode.tokens is None for episode in run.episodes(6)] == [True] + 7 * [False]
+    assert run.notes == ["update-0006.jsonl, row 0: tokens/ and gaps/ do not have the same tokens, the row is left out."]
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs Debian's chromium")

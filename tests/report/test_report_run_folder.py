@@ -2,7 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
-from synthetic import write_run
+from synthetic import write_base, write_run
 
 from seed_opd.errors import UserError
 from seed_opd.report.run_folder import Run
@@ -25,7 +25,7 @@ def test_reads_what_was_written(folder: Path) -> None:
     assert [update for update, _ in run.series("probe/score")] == [0, 2, 4, 6]
     assert run.series("no/such") == []
     start, last = run.start("unseen"), run.last("unseen")
-    assert start is not None and start.label == "sft"
+    assert start is not None and start.label == "start"
     assert last is not None and last.update == 6 and last.episodes == 140
     assert run.evaluation_file(last).is_file()
     assert run.notes == []
@@ -43,10 +43,10 @@ def test_episodes_carry_their_signals(folder: Path) -> None:
 
 
 def test_costs_are_summed_by_phase(folder: Path) -> None:
-    """Six updates of 41,000 rollout tokens; two starts and three evaluations of two panels: ten times 31.5 s."""
+    """Six updates of 41,000 rollout tokens; the start and three updates evaluated, 31.5 s each."""
     costs = Run.read(folder).costs
     assert costs["rollout"]["tokens"] == 6 * 41_000
-    assert costs["evaluation"]["seconds"] == pytest.approx(10 * 31.5)
+    assert costs["evaluation"]["seconds"] == pytest.approx(4 * 31.5)
 
 
 def test_a_row_written_again_after_a_resume_counts_once(folder: Path) -> None:
@@ -64,15 +64,41 @@ def test_several_cost_rows_of_one_update_all_count(folder: Path) -> None:
     assert costs["saving"]["seconds"] == costs["probe"]["seconds"] == 2.0
 
 
-def test_best_is_chosen_on_the_first_panel(folder: Path) -> None:
+def evaluated(update: int, panel: str, macro: float) -> dict[str, object]:
+    values = dict.fromkeys(("macro", "macro_low", "macro_high", "micro", "micro_low", "micro_high"), macro)
+    return {
+        "kind": "evaluation",
+        "label": "update",
+        "update": update,
+        "panel": panel,
+        "episodes": 1,
+        "categories": {},
+    } | values
+
+
+def test_best_is_best_on_average_over_panels_and_the_earliest_of_equals(folder: Path) -> None:
+    """Update 7: (1 + 0.5) / 2 = 0.75; updates 8 and 9: (0.75 + 0.875) / 2 = 0.8125, though neither is best on "seen"."""
+    for update, seen, unseen in ((9, 0.75, 0.875), (8, 0.75, 0.875), (7, 1.0, 0.5)):
+        add(folder, evaluated(update, "seen", seen), evaluated(update, "unseen", unseen))
     run = Run.read(folder)
-    row = {"kind": "evaluation", "label": "update", "categories": {}, "episodes": 1}
-    high = {"macro": 0.99, "macro_low": 0.9, "macro_high": 1.0, "micro": 0.99, "micro_low": 0.9, "micro_high": 1.0}
-    low = dict.fromkeys(high, 0.01)
-    add(folder, {**row, **high, "update": 3, "panel": "seen"}, {**row, **low, "update": 3, "panel": "unseen"})
-    best = Run.read(folder).best("unseen")
-    assert best is not None and (best.update, best.macro.value) == (3, 0.01)
-    assert run.best("unseen") != best
+    best = run.best("seen")
+    assert best is not None and (best.update, best.macro.value) == (8, 0.75)
+    assert run.best("no such panel") is None
+
+
+def test_evaluations_before_the_updates_come_in_their_order(folder: Path) -> None:
+    for label in ("mine", "sft", "base"):
+        add(folder, evaluated(0, "seen", 0.5) | {"label": label})
+    run = Run.read(folder)
+    assert [name for name, _ in run.before("seen")] == ["base", "after SFT", "start", "mine"]
+    assert [name for name, _ in run.before("unseen")] == ["start"]
+
+
+def test_the_folder_of_one_evaluation_is_no_trained_run(folder: Path, tmp_path: Path) -> None:
+    base = Run.read(write_base(tmp_path / "base"))
+    assert Run.read(folder).trained and not base.trained
+    assert base.start("seen") is None and base.last("seen") is None
+    assert [name for name, _ in base.before("seen")] == ["base"]
 
 
 def test_warnings_are_counted(folder: Path) -> None:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from seed_opd.report.numbers import number, percent, ratio
-from seed_opd.report.run_folder import Run
+from seed_opd.evaluation.statistics import Interval
+from seed_opd.report.numbers import number, percent
+from seed_opd.report.run_folder import Evaluation, Run
 from seed_opd.report.svg import Format, Line, Point, legend_mark, line_chart
 
 
@@ -35,8 +36,8 @@ GROUPS: tuple[tuple[str, str, tuple[Curve, ...]], ...] = (
             _one("Reward, mean", "reward/mean"),
             _one("Episode length, steps", "episode/steps"),
             _one("Invalid actions", "invalid_share", percent),
+            _one("Responses cut for length", "cut_share", percent),
             _one("Groups with equal returns", "equal_groups_share", percent),
-            _one("Entropy, nats per token", "entropy"),
         ),
     ),
     (
@@ -50,28 +51,37 @@ GROUPS: tuple[tuple[str, str, tuple[Curve, ...]], ...] = (
                 percent,
             ),
             _one("Usable skills", "skill/usable_share", percent),
-            _one("Skill length, tokens", "skill/tokens"),
+            _one("Skill length, characters", "skill/characters"),
+            Curve(
+                "Flagged skills",
+                (
+                    ("skill/duplicate", "duplicate"),
+                    ("skill/leak", "leak"),
+                    ("skill/contradiction", "contradiction"),
+                    ("skill/short", "short"),
+                ),
+            ),
             Curve(
                 "Mean gap, nats per token",
                 (("gap/mean", "all"), ("gap/mean_success", "success"), ("gap/mean_failure", "failure")),
             ),
+            _one("Mean absolute gap, nats per token", "gap/absolute"),
             _one("Tokens with gate > 0.5", "gate/active_share", percent),
         ),
     ),
     (
         "Learning",
-        "The loss and what each of its components does to the weights.",
+        "The weighted loss components, and the norm of each one's gradient at the log-probs: who pushes, and how hard.",
         (
             _one("Loss: surrogate", "loss/surrogate"),
             _one("Loss: distillation", "loss/distillation"),
             _one("Loss: KL", "loss/kl"),
-            _one("Gradient norm: total", "grad_norm/total"),
-            _one("Gradient norm: surrogate", "grad_norm/surrogate"),
-            _one("Gradient norm: distillation", "grad_norm/distillation"),
-            _one("Gradient norm: KL", "grad_norm/kl"),
-            _one("KL to the reference, nats per token", "kl"),
-            _one("Clipped tokens", "clip_fraction", percent),
-            _one("Importance ratio, mean", "ratio/mean", ratio, from_zero=False),
+            _one("Gradient: surrogate", "signal/surrogate"),
+            _one("Gradient: distillation", "signal/distillation"),
+            _one("Gradient: KL", "signal/kl"),
+            _one("Gradient norm of the weights", "grad_norm/total"),
+            _one("Entropy, nats per token", "entropy"),
+            _one("Loss: replay of stage 1", "loss/replay"),
         ),
     ),
 )
@@ -95,10 +105,10 @@ class ChartGroup:
     missing: tuple[str, ...]
 
 
-def success_charts(runs: Sequence[Run]) -> list[Chart]:
+def success_charts(runs: Sequence[Run], references: Sequence[Run]) -> list[Chart]:
     """Success over updates: for each average, macro then micro, one chart per panel, all runs together."""
     panels = runs[0].panels
-    charts = [_success_chart(runs, panel, average) for average in ("macro", "micro") for panel in panels]
+    charts = [_success_chart(runs, references, panel, average) for average in ("macro", "micro") for panel in panels]
     return [chart for chart in charts if chart is not None]
 
 
@@ -112,22 +122,20 @@ def chart_groups(runs: Sequence[Run]) -> list[ChartGroup]:
     return groups
 
 
-def _success_chart(runs: Sequence[Run], panel: str, average: str) -> Chart | None:
+def _success_chart(runs: Sequence[Run], references: Sequence[Run], panel: str, average: str) -> Chart | None:
     lines = []
     for series, run in enumerate(runs):
         start = run.start(panel)
         updates = [each for each in run.evaluations if each.panel == panel and each.label == "update"]
         evaluations = ([start] if start is not None else []) + updates
-        values = [(each.update, each.macro if average == "macro" else each.micro) for each in evaluations]
+        values = [(each.update, _average(each, average)) for each in evaluations]
         if values:
             points = tuple(Point(update, value.value, value.low, value.high) for update, value in values)
             lines.append(Line(run.name, points, series))
     if not lines:
         return None
-    base, start = runs[0].evaluation(panel, "base"), runs[0].start(panel)
-    guides = (
-        [] if base is None or base is start else [("base", base.macro.value if average == "macro" else base.micro.value)]
-    )
+    before = [pair for run in (*references, runs[0]) for pair in run.before(panel)]
+    guides = [(name, _average(each, average).value) for name, each in before if each is not runs[0].start(panel)]
     title = f"Success, {panel} · {average} average"
     picture = line_chart(
         lines,
@@ -139,6 +147,10 @@ def _success_chart(runs: Sequence[Run], panel: str, average: str) -> Chart | Non
         guides=guides,
     )
     return Chart(title, picture)
+
+
+def _average(evaluation: Evaluation, average: str) -> Interval:
+    return evaluation.macro if average == "macro" else evaluation.micro
 
 
 def _small_chart(runs: Sequence[Run], curve: Curve) -> Chart | None:

@@ -59,9 +59,9 @@ def settings(run: Run) -> list[tuple[str, str]]:
     return [(name, str(value)) for name, value in flatten(run.config)]
 
 
-def heroes(runs: Sequence[Run]) -> list[Hero]:
-    """One card for each of the main run's held panels, at most two."""
-    return [hero for panel in runs[0].panels[:2] if (hero := _hero(runs, panel)) is not None]
+def heroes(runs: Sequence[Run], references: Sequence[Run]) -> list[Hero]:
+    """One card for each of the main run's panels, at most two."""
+    return [_hero(runs, references, panel) for panel in runs[0].panels[:2]]
 
 
 def tiles(run: Run) -> list[Tile]:
@@ -82,16 +82,14 @@ def tiles(run: Run) -> list[Tile]:
     return result
 
 
-def _hero(runs: Sequence[Run], panel: str) -> Hero | None:
-    main = runs[0].last(panel) or runs[0].start(panel)
-    if main is None:
-        return None
+def _hero(runs: Sequence[Run], references: Sequence[Run], panel: str) -> Hero:
+    before = [pair for run in (*references, runs[0]) for pair in run.before(panel)]
+    main = runs[0].last(panel) or before[-1][1]
     start = runs[0].start(panel)
-    moved = "" if start is None or start is main else f"{percent(start.macro.value)} before stage 2 · "
+    moved = "" if start is None or start is main else f"{percent(start.macro.value)} at the start · "
     note = f"{moved}{main.episodes} episodes · update {main.update}"
     interval = f"{percent(main.macro.low)} – {percent(main.macro.high)}"
-    rows: list[tuple[str, Evaluation | None, int | None]]
-    rows = [("base", runs[0].evaluation(panel, "base"), None), ("after SFT", runs[0].evaluation(panel, "sft"), None)]
+    rows: list[tuple[str, Evaluation | None, int | None]] = [(name, evaluation, None) for name, evaluation in before]
     rows += [(run.name, run.last(panel), index) for index, run in reversed(list(enumerate(runs)))]
     plot = dot_plot(
         [(name, _macro(evaluation), series) for name, evaluation, series in rows if evaluation is not None],

@@ -24,11 +24,6 @@ def number(value: float, step: float | None = None) -> str:
     return (f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}").replace("-", "−")
 
 
-def ratio(value: float, step: float = 1e-4) -> str:
-    """A number near 1, in which the fourth decimal matters."""
-    return number(value, step)
-
-
 def points(value: float) -> str:
     """A difference of two rates, in percentage points, with its sign."""
     return f"{100 * value:+.1f}".replace("-", "−")

@@ -23,17 +23,19 @@ ASSETS = Path(__file__).parent / "assets"
 def build(run: Path, others: Sequence[Path] = ()) -> Path:
     """Write `report.html` into a run's folder, with other runs overlaid in curves and tables, and return its path.
 
+    The folder of a single evaluation among the others, say of the base policy, becomes a line and a column of reference.
     The file loads nothing: style, script and data are inside, and its content policy forbids the network. Raises UserError
     where a folder is not a run's.
     """
-    runs = _distinct_names([Run.read(Path(path)) for path in (run, *others)])
+    main, *rest = (Run.read(Path(path)) for path in (run, *others))
+    runs = _distinct_names([main, *(each for each in rest if each.trained)])
     path = Path(run) / "report.html"
-    write_atomically(path, render(runs))
+    write_atomically(path, render(runs, [each for each in rest if not each.trained]))
     return path
 
 
-def render(runs: Sequence[Run]) -> str:
-    """The page for a main run and those it is compared with."""
+def render(runs: Sequence[Run], references: Sequence[Run] = ()) -> str:
+    """The page for a main run, those it is compared with, and single evaluations for reference."""
     main = runs[0]
     style, script = ((ASSETS / name).read_text(encoding="utf-8") for name in ("style.css", "browser.js"))
     episodes = browser(main)
@@ -46,12 +48,12 @@ def render(runs: Sequence[Run]) -> str:
         environment=headline.environment(main),
         facts=headline.facts(main),
         settings=headline.settings(main),
-        heroes=headline.heroes(runs),
+        heroes=headline.heroes(runs, references),
         tiles=headline.tiles(main),
         keys=[(legend_mark(series), run.name) for series, run in enumerate(runs)],
-        success=curves.success_charts(runs),
+        success=curves.success_charts(runs, references),
         groups=curves.chart_groups(runs),
-        families=tables.family_tables(runs),
+        families=tables.family_tables(runs, references),
         comparisons=tables.comparisons(runs),
         ledgers=tables.ledgers(runs),
         warnings=[(run.name, warning) for run in runs for warning in run.warnings],

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import yaml
@@ -18,10 +19,12 @@ from seed_opd.trajectory import Skill, Trajectory, read_jsonl, read_skills, read
 
 Row = dict[str, Any]
 
+BEFORE = {"base": "base", "sft": "after SFT", "start": "start"}  # labels of evaluations before the first update, in order
+
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """One evaluation of one panel: `label` is "base", "sft" or "update"."""
+    """One evaluation of one panel: `label` is "update", one of BEFORE, or what the user called a policy."""
 
     label: str
     update: int
@@ -117,17 +120,31 @@ class Run:
         found = [each for each in self.evaluations if each.panel == panel and each.label == label]
         return max(found, key=lambda each: each.update, default=None)
 
+    @property
+    def trained(self) -> bool:
+        """Whether the run has updates; the folder of a single evaluation has none and is only a point of reference."""
+        return bool(self.train) or any(evaluation.label == "update" for evaluation in self.evaluations)
+
+    def before(self, panel: str) -> list[tuple[str, Evaluation]]:
+        """The panel's evaluations that no update belongs to, with their names, in the order in which they came about."""
+        labels = dict.fromkeys([*BEFORE, *(each.label for each in self.evaluations if each.label != "update")])
+        found = ((BEFORE.get(label, label), self.evaluation(panel, label)) for label in labels)
+        return [(name, evaluation) for name, evaluation in found if evaluation is not None]
+
     def start(self, panel: str) -> Evaluation | None:
-        """Where stage 2 began: after SFT, or the base policy where there was none."""
-        return self.evaluation(panel, "sft") or self.evaluation(panel, "base")
+        """Where the updates began."""
+        return self.before(panel)[-1][1] if self.trained and self.before(panel) else None
 
     def last(self, panel: str) -> Evaluation | None:
         return self.evaluation(panel, "update")
 
     def best(self, panel: str) -> Evaluation | None:
-        """The panel at the update that was best by macro average on the first panel, the earliest of equals."""
-        scored = [each for each in self.evaluations if each.label == "update" and each.panel == self.panels[0]]
-        update = max(scored, key=lambda each: (each.macro.value, -each.update)).update if scored else None
+        """The panel at the update that was best by the mean of the panels' macro averages, the earliest of equals."""
+        macros: dict[int, list[float]] = defaultdict(list)
+        for each in self.evaluations:
+            if each.label == "update":
+                macros[each.update].append(each.macro.value)
+        update = max(macros, key=lambda number: (fmean(macros[number]), -number), default=None)
         return next(
             (each for each in self.evaluations if (each.label, each.panel, each.update) == ("update", panel, update)), None
         )
@@ -155,10 +172,20 @@ class Run:
                 trajectory,
                 skills[index] if skills else None,
                 gaps[index].get("advantage") if gaps else None,
-                _tokens(texts[index], gaps[index]) if texts and gaps else None,
+                self._tokens(name, index, texts[index], gaps[index]) if texts and gaps else None,
             )
             for index, trajectory in enumerate(trajectories)
         ]
+
+    def _tokens(self, name: str, index: int, texts: Row, gaps: Row) -> tuple[Tokens, ...] | None:
+        """Token texts and log-probs of every step, or None with a note where their numbers differ."""
+        skill = gaps.get("skill") or [None] * len(gaps["ordinary"])
+        steps = (texts["tokens"], gaps["ordinary"], skill)
+        lengths = [[len(values) for values in part if values is not None] for part in steps]
+        if lengths[0] == lengths[1] and lengths[2] in (lengths[0], []) and len(skill) == len(lengths[0]):
+            return tuple(_step_tokens(*step) for step in zip(*steps, strict=True))
+        self.notes.append(f"{name}, row {index}: tokens/ and gaps/ do not have the same tokens, the row is left out.")
+        return None
 
     def evaluation_files(self) -> list[Path]:
         return sorted(self.path.glob("evaluations/*.jsonl"))
@@ -252,15 +279,7 @@ def _objects(path: Path) -> list[Row]:
     return list(read_jsonl(path))
 
 
-def _tokens(texts: Row, gaps: Row) -> tuple[Tokens, ...]:
-    """Token texts and log-probs of every step; raises ValueError where their lengths differ."""
-    skill = gaps.get("skill") or [None] * len(gaps["ordinary"])
-    return tuple(_step_tokens(*step) for step in zip(texts["tokens"], gaps["ordinary"], skill, strict=True))
-
-
 def _step_tokens(texts: Sequence[str], ordinary: Sequence[float], skill: Sequence[float] | None) -> Tokens:
-    if len(texts) != len(ordinary) or (skill is not None and len(skill) != len(texts)):
-        raise ValueError(f"{len(texts)} token texts for {len(ordinary)} log-probs")
     return Tokens(tuple(texts), tuple(ordinary), None if skill is None else tuple(skill))
 
 

@@ -61,9 +61,9 @@ class Ledger:
     tokens: str
 
 
-def family_tables(runs: Sequence[Run]) -> list[FamilyTable]:
+def family_tables(runs: Sequence[Run], references: Sequence[Run]) -> list[FamilyTable]:
     """A table for every panel of the main run."""
-    return [_family_table(runs, panel) for panel in runs[0].panels]
+    return [_family_table(runs, references, panel) for panel in runs[0].panels]
 
 
 def comparisons(runs: Sequence[Run]) -> list[Comparison]:
@@ -76,15 +76,12 @@ def ledgers(runs: Sequence[Run]) -> list[Ledger]:
     return [_ledger(run, series) for series, run in enumerate(runs) if run.costs]
 
 
-def _family_table(runs: Sequence[Run], panel: str) -> FamilyTable:
+def _family_table(runs: Sequence[Run], references: Sequence[Run], panel: str) -> FamilyTable:
     columns: list[tuple[int | None, str, str, Evaluation]] = []
-    seen: list[Evaluation] = []
-    for series, run in enumerate(runs):
-        starts = [("base", run.evaluation(panel, "base")), ("after SFT", run.evaluation(panel, "sft"))]
-        for name, evaluation in starts:
-            if evaluation is not None and evaluation not in seen:  # runs from one checkpoint share their start
-                columns.append((None if series == 0 else series, name, "" if series == 0 else run.name, evaluation))
-                seen.append(evaluation)
+    for run in (*references, *runs):
+        for name, evaluation in run.before(panel):
+            if evaluation not in (column[3] for column in columns):  # runs from one checkpoint share their start
+                columns.append((None, name, run.name if run in runs[1:] else "", evaluation))
     for series, run in enumerate(runs):
         last, best = run.last(panel), run.best(panel)
         shown = [("last and best", last)] if last == best else [("last", last), ("best", best)]
