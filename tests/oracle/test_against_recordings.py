@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from script import SHORT, Script, digest, record
 
-from seed_opd.environments.alfworld.engine import Play
+from seed_opd.environments.alfworld.engine import Play, load
 from seed_opd.environments.alfworld.games import PACKAGED, GameStore, open_games, open_path, original_places
 
 HERE = Path(__file__).parent
@@ -92,10 +92,10 @@ def test_generated_games_answer_as_in_the_readable_samples(file: Path) -> None:
 
 def is_won(name: str) -> bool:
     """Play a game of the originals by its walkthrough; the goal holds at the end, and not before."""
-    store = open_games("original")
-    play = store.game(name).new()
+    data = open_games("original").read(name)
+    play = load(data).new()
     before = False
-    for command in store.read(name)["walkthrough"]:
+    for command in data["walkthrough"]:
         before = play.won
         play.step(command)
     return play.won and not before
