@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -18,8 +18,8 @@ from seed_opd.environments.alfworld.grammar import (
     Text,
     Value,
 )
-from seed_opd.environments.alfworld.pddl import Action, Arguments, Clause, Domain, Effect, Literal, Typed
-from seed_opd.environments.alfworld.query import Compiler, Condition, Facts, Query, Slots
+from seed_opd.environments.alfworld.pddl import EQUALS, Action, Arguments, Clause, Domain, Effect, Literal, Typed
+from seed_opd.environments.alfworld.query import Compiler, Condition, Facts, Query, Slots, getter
 from seed_opd.environments.alfworld.text import Narrator, Scope
 
 Term = int | str  # a slot, or an object by its identifier
@@ -27,15 +27,20 @@ Equalities = tuple[tuple[Term, Term], ...]
 
 FEW = 2  # facts that an answer may depend on to be remembered
 REMEMBERED = 64  # answers kept per action and game
+NO_COMMANDS: dict[str, Arguments] = {}
 NEGATION = "not_"  # in front of a predicate: an action has made this fact false
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledClause:
-    """One way in which an action is possible. It changes nothing where all pairs of one of the `idle` lists are equal."""
+    """One way in which an action is possible, where there are objects of all `kinds`.
+
+    It changes nothing where all pairs of one of the `idle` lists are equal.
+    """
 
     query: Query
     width: int
+    kinds: frozenset[str]
     idle: tuple[Equalities, ...]
 
     def changes_something(self, slots: Slots) -> bool:
@@ -47,17 +52,16 @@ class CompiledEffect:
     """What becomes true or false, always or where one of the queries of `condition` has an answer."""
 
     predicate: str
-    arguments: tuple[Term, ...]
+    fact: Callable[[Arguments], Arguments]
     positive: bool
     condition: tuple[Query, ...] | None
     width: int
 
     def happens(self, facts: Facts, values: Arguments) -> bool:
+        if self.condition is None:
+            return True
         slots = [*values, *[None] * (self.width - len(values))]
-        return self.condition is None or any(query(facts, slots, _stop) for query in self.condition)
-
-    def fact(self, values: Arguments) -> Arguments:
-        return tuple([_value(term, values) for term in self.arguments])
+        return any(query(facts, slots, _stop) for query in self.condition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +71,9 @@ class Schema:
     name: str
     parameters: tuple[Placeholder, ...]
     clauses: tuple[CompiledClause, ...]
-    effects: tuple[CompiledEffect, ...]
+    effects: tuple[CompiledEffect, ...]  # first those that remove
     reads: frozenset[str]
+    needs: frozenset[str]  # predicates without a fact of which no clause holds
 
 
 class Schemas:
@@ -90,16 +95,17 @@ schemas_of = lru_cache(maxsize=8)(Schemas)
 class GameAction:
     """An action in one game. `reads` are the changing predicates on which its possible commands depend."""
 
-    def __init__(
-        self, schema: Schema, text: ActionText, grammar: Grammar, narrator: Narrator, fluents: Collection[str]
-    ) -> None:
+    def __init__(self, schema: Schema, text: ActionText, grammar: Grammar, narrator: Narrator, facts: Facts) -> None:
+        fluents = facts.true
         self.feedback = text.feedback
         self._schema = schema
+        self._clauses = [clause for clause in schema.clauses if all(facts.kinds[kind] for kind in clause.kinds)]
         self._command = text.command
         self._narrator = narrator
         names, predicates = _reads(text.command, grammar, {name for name, _ in schema.parameters})
         self._named = [i for i, (name, _) in enumerate(schema.parameters) if names is None or name in names]
         self.reads = sorted((schema.reads | predicates).intersection(fluents))
+        self._needs = sorted(schema.needs.intersection(fluents))
         self._text_is_fixed = predicates.isdisjoint(fluents)
         self._texts: dict[Arguments, str] = {}
         self._answers: dict[tuple[tuple[Arguments, ...], ...], dict[str, Arguments]] = {}
@@ -109,7 +115,11 @@ class GameAction:
 
         The answer is remembered where it depends on a few facts only. It must not be changed.
         """
-        read = [facts.true[predicate] for predicate in self.reads]
+        true = facts.true
+        for predicate in self._needs:
+            if not true[predicate]:
+                return NO_COMMANDS
+        read = [true[predicate] for predicate in self.reads]
         if sum(map(len, read)) > FEW:
             return self._find(facts)
         key = tuple(map(tuple, read))
@@ -122,7 +132,7 @@ class GameAction:
     def _find(self, facts: Facts) -> dict[str, Arguments]:
         values: dict[Arguments, None] = {}
         size = len(self._schema.parameters)
-        for clause in self._schema.clauses:
+        for clause in self._clauses:
 
             def found(slots: Slots, clause: CompiledClause = clause) -> bool:
                 if not clause.idle or clause.changes_something(slots):
@@ -141,9 +151,11 @@ class GameAction:
 
     def apply(self, facts: Facts, values: Arguments) -> set[str]:
         """Make the action's effects true and return the predicates that changed; what is added wins over what is removed."""
-        happening = [effect for effect in self._schema.effects if effect.happens(facts, values)]
-        changes = {(effect.predicate, effect.fact(values)): False for effect in happening if not effect.positive}
-        changes.update({(effect.predicate, effect.fact(values)): True for effect in happening if effect.positive})
+        changes = {
+            (effect.predicate, effect.fact(values)): effect.positive
+            for effect in self._schema.effects
+            if effect.happens(facts, values)
+        }
         changed = set()
         for (predicate, fact), positive in changes.items():
             negation = NEGATION + predicate
@@ -176,14 +188,20 @@ def _schema(action: Action, facts: Facts) -> Schema:
     clauses = []
     for clause in action.clauses:
         query, slots = compile_clause(clause, facts, action.parameters)
-        clauses.append(CompiledClause(query, len(slots), tuple(_idle(action, clause, slots))))
+        kinds = frozenset(kind for _, kind in action.parameters + clause.variables)
+        clauses.append(CompiledClause(query, len(slots), kinds, tuple(_idle(action, clause, slots))))
     return Schema(
         name=action.name,
         parameters=tuple((name.strip("?"), kind) for name, kind in action.parameters),
         clauses=tuple(clauses),
-        effects=tuple(_effect(effect, facts, action.parameters) for effect in action.effects),
+        effects=tuple(_effect(effect, facts, action.parameters) for effect in sorted(action.effects, key=_adds)),
         reads=frozenset(literal.predicate for clause in action.clauses for literal in clause.literals),
+        needs=frozenset.intersection(*(_needs(clause) for clause in action.clauses)) if action.clauses else frozenset(),
     )
+
+
+def _needs(clause: Clause) -> frozenset[str]:
+    return frozenset(literal.predicate for literal in clause.literals if literal.positive and literal.predicate != EQUALS)
 
 
 def _effect(effect: Effect, facts: Facts, parameters: Typed) -> CompiledEffect:
@@ -193,7 +211,13 @@ def _effect(effect: Effect, facts: Facts, parameters: Typed) -> CompiledEffect:
         compiled = [compile_clause(clause, facts, parameters, bound=True) for clause in effect.condition]
         condition, width = tuple(query for query, _ in compiled), max(len(slots) for _, slots in compiled)
     arguments = tuple(slots.get(argument, argument) for argument in effect.literal.arguments)
-    return CompiledEffect(effect.literal.predicate, arguments, effect.literal.positive, condition, width)
+    return CompiledEffect(
+        effect.literal.predicate, getter(arguments, always_tuple=True), effect.literal.positive, condition, width
+    )
+
+
+def _adds(effect: Effect) -> bool:
+    return effect.literal.positive
 
 
 def _idle(action: Action, clause: Clause, slots: Mapping[Hashable, int]) -> Iterator[Equalities]:

@@ -57,7 +57,7 @@ class Game:
             if schema.name not in grammar.actions:
                 raise UserError(f"grammar: there is no text for the action {schema.name!r} of the domain.")
             text = grammar.actions[schema.name]
-            self.actions.append(GameAction(schema, text, grammar, self.narrator, self._facts.true))
+            self.actions.append(GameAction(schema, text, grammar, self.narrator, self._facts))
         self.readers = _readers(self.actions)
         self._goal_parts = [[compile_clause(clause, self._facts) for clause in part] for part in problem.goal]
         self.goal_reads = {literal.predicate for part in problem.goal for clause in part for literal in clause.literals}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from seed_opd.environments.alfworld.pddl import EQUALS, OBJECT, Arguments
@@ -214,12 +215,16 @@ class Compiler:
         return step
 
     def _getter(self, arguments: Sequence[Hashable], always_tuple: bool = False) -> Callable[[Slots], Any]:
-        """Read the arguments from the slots: one as it is, several as a tuple."""
-        places = [(self.slots.get(argument), argument) for argument in arguments]
-        if len(places) == 1 and not always_tuple:
-            slot, constant = places[0]
-            return (lambda slots: constant) if slot is None else (lambda slots: slots[slot])
-        return lambda slots: tuple([constant if slot is None else slots[slot] for slot, constant in places])
+        return getter([self.slots.get(argument, argument) for argument in arguments], always_tuple)
+
+
+def getter(places: Sequence[Any], always_tuple: bool = False) -> Callable[[Sequence[Any]], Any]:
+    """A function that reads slots: the value of one place as it is, of several as a tuple; a text stands for itself."""
+    if all(isinstance(place, int) for place in places) and len(places) > always_tuple:
+        return itemgetter(*places)
+    if len(places) == 1 and not always_tuple:
+        return lambda slots: places[0]
+    return lambda slots: tuple([slots[place] if isinstance(place, int) else place for place in places])
 
 
 def _scan(pattern: Pattern, key: Callable[[Slots], Any], new: list[New], again: list[Again], then: Query) -> Query:
