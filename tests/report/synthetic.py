@@ -145,7 +145,7 @@ def train(update: int, success: float, progress: float, method: str, draw: rando
 def probe(update: int, score: float, draw: random.Random) -> dict[str, Any]:
     parts = {name: min(1.0, max(0.0, score + draw.gauss(shift, 0.03)))
              for name, shift in (("object", 0.1), ("place", -0.12), ("tool", 0.0), ("kind_right", 0.15))}  # fmt: skip
-    return {"kind": "probe", "update": update, "score": score, "parsed": 1.0, **parts}
+    return {"kind": "probe", "update": update, "score": score, "usable": 1.0, **parts}
 
 
 def trajectory(

@@ -50,6 +50,7 @@ GROUPS: tuple[tuple[str, str, tuple[Curve, ...]], ...] = (
                 (("probe/object", "object"), ("probe/place", "place"), ("probe/tool", "tool"), ("probe/kind_right", "kind")),
                 percent,
             ),
+            _one("Usable analyses of the probe", "probe/usable", percent),
             _one("Usable skills", "skill/usable_share", percent),
             _one("Skill length, characters", "skill/characters"),
             Curve(
