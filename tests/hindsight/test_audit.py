@@ -40,7 +40,7 @@ def test_contradiction() -> None:
     assert flags(Skill("The mug was found and the task was done.", RULE), LOST) == ("contradiction",)
     assert flags(Skill("At first it failed, then the task was completed.", RULE)) == ()
     assert flags(Skill("The task was not completed.", RULE), LOST) == ()
-    assert flags(Skill("It was unsuccessful.", RULE)) == ("contradiction",)
+    assert flags(Skill("It ended unsuccessfully.", RULE)) == ("contradiction",)
 
 
 def test_duplicate() -> None:

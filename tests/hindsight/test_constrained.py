@@ -20,13 +20,13 @@ TEXTS = (
 EXTRA = 7  # logits wider than the tokenizer
 
 
-def make_tokenizer(byte_level: bool = True) -> PreTrainedTokenizerFast:
+def make_tokenizer(byte_level: bool = True, size: int = 700) -> PreTrainedTokenizerFast:
     inner = Tokenizer(models.BPE(unk_token=None if byte_level else "?"))
     inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False) if byte_level else pre_tokenizers.Whitespace()
     inner.decoder = decoders.ByteLevel() if byte_level else decoders.Fuse()
     alphabet = pre_tokenizers.ByteLevel.alphabet() if byte_level else []
     special = ["<pad>", "<end>"] if byte_level else ["<pad>", "<end>", "?"]
-    trainer = trainers.BpeTrainer(vocab_size=700, initial_alphabet=alphabet, special_tokens=special, show_progress=False)
+    trainer = trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, special_tokens=special, show_progress=False)
     inner.train_from_iterator(TEXTS if byte_level else ["plain words"], trainer)
     return PreTrainedTokenizerFast(tokenizer_object=inner, pad_token="<pad>", eos_token="<end>")
 
@@ -87,6 +87,17 @@ def test_random_logits_always_parse(
             skill = parse(text, decoder.limits)
             assert skill.status == "ok", text
             assert list(json.loads(text)) == ["episode_summary", "episode_skill"] and "\ufffd" not in text
+
+
+@pytest.mark.parametrize("bias", ["open", "wide"])
+@pytest.mark.parametrize("extra", [2, 3, 4, 60])
+def test_single_bytes_and_long_texts_stay_within_the_budget(bias: str, extra: int) -> None:
+    tokenizer = make_tokenizer(size=258)  # nothing but bytes
+    decoder = SchemaDecoder(tokenizer, len(tokenizer), Limits(summary=999, skill=999))
+    budget = decoder.overhead + extra
+    for seed in range(10):
+        for answer in draw(decoder.session(5, budget), 5, budget, biases(decoder)[bias], seed):
+            assert parse(tokenizer.decode(answer)).usable
 
 
 def test_a_model_that_knows_its_answer_is_not_disturbed(tokenizer: PreTrainedTokenizerFast, decoder: SchemaDecoder) -> None:

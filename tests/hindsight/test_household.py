@@ -143,6 +143,24 @@ def test_where_an_object_was_seen_is_known_after_a_failure() -> None:
         ),
         (PICK, [APPLE, TAKE_APPLE, TO_DESK], "not_placed", ""),
         (TWO, [APPLE, TAKE_APPLE, TO_DESK, PUT_APPLE], "one_missing", ""),
+        (
+            PICK,
+            [
+                APPLE,
+                TAKE_APPLE,
+                TO_DESK,
+                PUT_APPLE,
+                ("take apple 1 from desk 1", "You pick up the apple 1 from the desk 1."),
+            ],
+            "not_placed",
+            "",
+        ),
+        (
+            PICK,
+            [APPLE, CABINET, ("open cabinet 2", "You open the cabinet 2."), ("take apple 2 from cabinet 2", NOTHING)],
+            "not_taken",
+            "",
+        ),
     ],
 )
 def test_mistakes(goal: str, turns: list[tuple[str, str]], mistake: Mistake, culprit: str) -> None:

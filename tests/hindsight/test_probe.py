@@ -6,13 +6,15 @@ from seed_opd.hindsight.probe import ProbeScore, mean_score, score
 from seed_opd.hindsight.rules import RulesAnalyzer
 from seed_opd.trajectory import Skill, SkillStatus, Trajectory
 
-from .episodes import ANY_TEXT, APPLE, CLEAN, COOL, LOOK, LOST, PICK, PUT_APPLE, TAKE_APPLE, TO_DESK, TWO, episode
+from .episodes import ANY_TEXT, APPLE, CLEAN, COOL, LOOK, LOST, NOTHING, PICK, PUT_APPLE, TAKE_APPLE, TO_DESK, TWO, episode
 
 PUT = episode(PICK, "pick", [APPLE, TAKE_APPLE, TO_DESK, PUT_APPLE])
+SHELF = ("go to shelf 1", "You arrive at shelf 1. On the shelf 1, you see nothing.")
+STUCK = episode(PICK, "pick", [SHELF, *[("go to bed 1", NOTHING)] * 3], success=False)
 HALF = episode(TWO, "two", [APPLE, TAKE_APPLE, TO_DESK, PUT_APPLE], success=False)
 
 
-@pytest.mark.parametrize("trajectory", [CLEAN, LOST, PUT, HALF])
+@pytest.mark.parametrize("trajectory", [CLEAN, LOST, PUT, HALF, STUCK])
 def test_the_rules_agree_with_themselves(trajectory: Trajectory) -> None:
     [skill] = RulesAnalyzer().analyze([trajectory])
     assert score(skill, trajectory).mean == 1.0

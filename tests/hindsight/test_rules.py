@@ -179,8 +179,9 @@ def test_places_that_were_searched_in_vain_are_named() -> None:
 def test_every_trajectory_gets_a_skill_in_order() -> None:
     strange = episode("buy a shirt", "", [("look", "")])
     unexplained = episode(PICK, "pick", [("look", "You won.")])
-    skills = RulesAnalyzer().analyze([strange, CLEAN, unexplained])
-    assert [skill.status for skill in skills] == ["error", "ok", "error"]
+    from_nowhere = episode(PICK, "pick", [PUT_APPLE])
+    skills = RulesAnalyzer().analyze([strange, CLEAN, unexplained, from_nowhere])
+    assert [skill.status for skill in skills] == ["error", "ok", "error", "error"]
     assert "buy a shirt" in skills[0].raw
 
 

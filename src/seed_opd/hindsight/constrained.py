@@ -52,8 +52,7 @@ class SchemaDecoder:
         self.widths[list(tokenizer.added_tokens_decoder)] = _NEVER  # xgrammar would take "<pad>" for text
         self.continuations = torch.tensor([_continues(token) for token in self.spelling])  # (vocabulary,)
         self.frame = [self.encode(part) for part in _FRAME]
-        rests = [len(self.encode(part[cut:])) + 1 for part in _FRAME[1:] for cut in range(len(part))]
-        self.overhead = len(self.frame[0]) + 2 * (max(rests) + _PARTIAL)
+        self.overhead = len(self.frame[0]) + sum(self._most(part) + _PARTIAL for part in _FRAME[1:])
 
     def session(self, rows: int, budget: int) -> SchemaConstraint:
         """The constraint for a batch whose answers may take `budget` tokens each; raises UserError when that is too few."""
@@ -62,6 +61,10 @@ class SchemaDecoder:
                 f"analyzer.max_tokens: {budget} is too few for an answer under the schema; give {self.overhead + 2} or more."
             )
         return SchemaConstraint(self, rows, budget - self.overhead)
+
+    def _most(self, part: str) -> int:
+        """The most tokens that a part of the frame can take, however much of it the token that ends a text brings along."""
+        return max(1 + len(self.encode(part[cut:])) for cut in range(len(part)))
 
     def encode(self, part: str) -> list[int]:
         ids = list(self._tokenizer.encode(part, add_special_tokens=False))
