@@ -19,9 +19,11 @@ def number(value: float, step: float | None = None) -> str:
     for limit, unit, suffix in ((1e6, 1e6, " M"), (1e4, 1e3, " k")):
         if abs(value) >= limit:
             return f"{value / unit:.3g}{suffix}".replace("-", "−")
-    if step is not None:
-        return f"{value:.{_decimals(step)}f}".replace("-", "−")
-    return (f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}").replace("-", "−")
+    if step is not None and step >= 1e-4:
+        text = f"{value:.{_decimals(step)}f}"
+    else:
+        text = f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return text.replace("e-0", "e-").replace("-", "−")
 
 
 def points(value: float) -> str:
