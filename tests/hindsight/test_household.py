@@ -99,6 +99,11 @@ def test_searched_and_unsearched_places() -> None:
     assert closed.unsearched[0] == "cabinet 2" and closed.searched == ("countertop 1",)
 
 
+def test_a_later_look_does_not_empty_the_room() -> None:
+    look = ("look", "You are in the middle of a room. Looking quickly around you, you see nothing.")
+    assert len(facts(episode(PICK, "pick", [look], success=False)).unsearched) == 8
+
+
 def test_where_an_object_was_seen_is_known_after_a_failure() -> None:
     read = facts(episode(COOL, "cool", [APPLE, TO_DESK], success=False))
     assert read.finds == (Find("apple 1", Site("countertop 1", "countertop 1")),)

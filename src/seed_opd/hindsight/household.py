@@ -178,7 +178,7 @@ class _Episode:
 
     def look(self, text: str) -> None:
         """Take in what a text shows: the room, closed places, contents."""
-        if room := _ROOM.search(text):
+        if not self.room and (room := _ROOM.search(text)):  # "look" can say later that there is nothing around
             self.room = _LISTED.findall(room[1])
         self.closed.update(_CLOSED.findall(text))
         for on, inside, listing in _CONTENTS.findall(text):
