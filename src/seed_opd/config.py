@@ -94,8 +94,8 @@ class AnalyzerConfig(Section):
     """Where a remote, OpenAI-compatible analyzer listens."""
     model: str = ""
     """Name of the remote model."""
-    api_key_variable: str = "OPENAI_API_KEY"
-    """Environment variable that holds the remote key."""
+    api_key_variable: str | None = None
+    """Name of the environment variable that holds the remote key; none for a server without keys."""
 
 
 class OptimizerConfig(Section):

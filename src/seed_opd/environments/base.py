@@ -60,6 +60,11 @@ class Environment(ABC):
 
     # ---- the world
 
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the data that the tasks come from, recorded with results; empty where there is none."""
+        return ""
+
     @abstractmethod
     def tasks(self, split: str) -> Sequence[Task]:
         """All tasks of a split, always in the same order; raises UserError, naming the splits, for an unknown one."""

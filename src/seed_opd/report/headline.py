@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from markupsafe import Markup
 
@@ -12,15 +11,9 @@ from seed_opd.report.numbers import duration, number, percent, percent_fine
 from seed_opd.report.run_folder import Evaluation, Run, flatten
 from seed_opd.report.svg import Point, dot_plot
 
-# What the header shows: a title, and the dotted config names under which it may stand, the first one found.
-FACTS = (
-    ("Recipe", ("recipe", "recipe.name", "name")),
-    ("Model", ("model", "model.path", "model.name", "policy.path", "policy.model", "policy.name")),
-    ("Context", ("context", "context.style", "policy.context")),
-    ("Seed", ("seed", "seeds", "training.seed")),
-    ("Data", ("data_hash", "data.hash", "environment.data_hash")),
-)
-ENVIRONMENT = ("environment", "environment.name", "environment.environment")
+# What the header shows: a title, and the dotted name of it in the config.
+FACTS = (("Recipe", "name"), ("Model", "model.path"), ("Context", "context.style"), ("Seed", "seed"))
+HASH_SHOWN = 12  # characters of the data's hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +38,15 @@ class Tile:
 
 def facts(run: Run) -> list[tuple[str, str]]:
     """The facts of the header that the config names."""
-    found = ((title, _first(run, names)) for title, names in FACTS)
+    found = [(title, _value(run, name)) for title, name in FACTS]
+    data = next((evaluation.data_hash for evaluation in run.evaluations if evaluation.data_hash), None)
+    found.append(("Data", data and data[:HASH_SHOWN]))
     return [(title, value) for title, value in found if value is not None]
 
 
 def environment(run: Run) -> str | None:
     """The environment's name, for the title."""
-    return _first(run, ENVIRONMENT)
+    return _value(run, "environment.name")
 
 
 def settings(run: Run) -> list[tuple[str, str]]:
@@ -104,11 +99,10 @@ def _macro(evaluation: Evaluation) -> Point:
     return Point(evaluation.update, evaluation.macro.value, evaluation.macro.low, evaluation.macro.high)
 
 
-def _first(run: Run, names: Sequence[str]) -> str | None:
-    """The value under the first of these dotted names that the config has, cut to what a header holds."""
-    flat = dict(flatten(run.config))
-    value: Any = next((flat[name] for name in names if flat.get(name) is not None), None)
+def _value(run: Run, name: str) -> str | None:
+    """The value of a dotted name in the config, cut to what a header holds."""
+    value = dict(flatten(run.config)).get(name)
     if value is None:
         return None
-    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    text = str(value)
     return text if len(text) <= 48 else f"…{text[-47:]}"

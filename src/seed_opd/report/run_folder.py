@@ -35,12 +35,13 @@ class Evaluation:
     episodes: int
     temperature: float | None
     steps: int | None
+    data_hash: str | None
 
     @classmethod
     def from_row(cls, row: Row) -> Evaluation:
         macro, micro = (Interval(row[name], row[f"{name}_low"], row[f"{name}_high"]) for name in ("macro", "micro"))
         counts = {name: Count(count["successes"], count["episodes"]) for name, count in row["categories"].items()}
-        settings = (row["episodes"], row.get("temperature"), row.get("steps"))
+        settings = (row["episodes"], row.get("temperature"), row.get("steps"), row.get("data_hash"))
         return cls(row.get("label", "update"), row["update"], row["panel"], macro, micro, counts, *settings)
 
 

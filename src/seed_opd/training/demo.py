@@ -31,7 +31,7 @@ def run_demo(folder: Path, overrides: Sequence[str]) -> None:
     console.rule("Stage 2: GRPO and SEED, side by side, one process each")
     _train_all(folder, overrides)
     _show(folder, console)
-    console.print(f"report: {build(folder / 'seed', [folder / 'grpo'])}", markup=False, soft_wrap=True)
+    console.print(f"report: {build(folder / 'seed', [folder / 'grpo', folder / 'base'])}", markup=False, soft_wrap=True)
     console.print(f"{(time.perf_counter() - start) / 60:.1f} minutes")
 
 

@@ -134,7 +134,7 @@ def read_episodes(out: Path) -> Iterator[list[Sample]]:
 def pretrain(
     model: Qwen3ForCausalLM, shards: Sequence[Sequence[Sample]], *, batch_tokens: int, peak: float, seed: int
 ) -> Iterator[float]:
-    """Train on response tokens, one pass; yields the mean loss of each optimizer step, in nats per token."""
+    """Train on response tokens; yields the mean loss of each optimizer step, in nats per token."""
     batches = [batch for number, shard in enumerate(shards) for batch in _batches(shard, batch_tokens, f"{seed}/{number}")]
     optimizer = torch.optim.AdamW(model.parameters(), lr=peak, betas=(0.9, 0.95), weight_decay=0.01, fused=True)
     body = torch.compile(model.model, dynamic=True)
@@ -172,6 +172,7 @@ def main() -> None:
     parser.add_argument("step", choices=("tokenizer", "episodes", "train"))
     parser.add_argument("--episodes", type=int, default=60000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--max-steps", type=int, default=20)
     parser.add_argument("--batch-tokens", type=int, default=8192)
     parser.add_argument("--learning-rate", type=float, default=3e-3)
@@ -192,7 +193,7 @@ def main() -> None:
 
 def _train(options: argparse.Namespace, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
     model, start, losses = make_model(tokenizer, options.seed), time.time(), []
-    shards = list(read_episodes(options.out))
+    shards = list(read_episodes(options.out)) * options.epochs
     print(json.dumps({"parameters": model.num_parameters(), "sequences": sum(len(shard) for shard in shards)}), flush=True)
     steps = pretrain(model, shards, batch_tokens=options.batch_tokens, peak=options.learning_rate, seed=options.seed)
     for number, loss in enumerate(steps, start=1):
@@ -207,7 +208,7 @@ def _train(options: argparse.Namespace, tokenizer: PreTrainedTokenizerFast, fold
         if number % 500 == 0:
             model.save_pretrained(options.out / f"step-{number:05d}")
             tokenizer.save_pretrained(options.out / f"step-{number:05d}")
-    model.to(torch.bfloat16).save_pretrained(folder)
+    model.bfloat16().save_pretrained(folder)
 
 
 if __name__ == "__main__":

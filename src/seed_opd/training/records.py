@@ -10,6 +10,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from seed_opd.hindsight.audit import audit
+from seed_opd.methods import Method
 from seed_opd.training.ledger import Ledger
 from seed_opd.training.setup import Parts
 from seed_opd.training.signals import Scored
@@ -18,6 +19,7 @@ from seed_opd.trajectory import Skill, Trajectory
 
 def train_row(
     parts: Parts,
+    method: Method,
     trajectories: Sequence[Trajectory],
     skills: Sequence[Skill | None],
     scored: Sequence[Scored],
@@ -30,6 +32,8 @@ def train_row(
     ledger.tokens["learning"] = sum(len(item.sample.token_ids) for item in scored)
     ledger.tokens["scoring"] = sum(len(item.sample.token_ids) for item in scored if item.skill is not None)
     row = _episodes(parts, trajectories) | dict(learned)
+    if method.divergence.weight:
+        row["kl"] = row["loss/kl"] / method.divergence.weight
     if any(skill is not None for skill in skills):
         written = [skill for skill in skills if skill is not None]
         ledger.tokens["analysis"] = sum(len(parts.engine.tokenizer.encode(skill.raw)) for skill in written)
@@ -52,7 +56,7 @@ def gap_rows(trajectories: Sequence[Trajectory], scored: Sequence[Scored]) -> li
 def token_rows(tokenizer: PreTrainedTokenizerBase, trajectories: Sequence[Trajectory]) -> Iterator[list[list[str]]]:
     """Per trajectory and step, the text of each response token."""
     for trajectory in trajectories:
-        yield [[tokenizer.decode([token]) for token in step.response_ids] for step in trajectory.steps]
+        yield [[str(tokenizer.decode([token])) for token in step.response_ids] for step in trajectory.steps]
 
 
 def _episodes(parts: Parts, trajectories: Sequence[Trajectory]) -> dict[str, float]:
@@ -84,21 +88,18 @@ def _gaps(trajectories: Sequence[Trajectory], scored: Sequence[Scored]) -> dict[
         for success in (True, False)
     }
     everything = _joined(gaps[True] + gaps[False])
-    return {
-        "gap/mean": _mean(everything),
-        "gap/mean_success": _mean(_joined(gaps[True])),
-        "gap/mean_failure": _mean(_joined(gaps[False])),
-        "gap/absolute": _mean(everything.abs()),
-        "gate/active_share": _mean((everything > 0).float()),
+    means = {
+        "gap/mean": everything,
+        "gap/mean_success": _joined(gaps[True]),
+        "gap/mean_failure": _joined(gaps[False]),
+        "gap/absolute": everything.abs(),
+        "gate/active_share": (everything > 0).float(),
     }
+    return {name: float(values.mean()) for name, values in means.items() if len(values)}
 
 
 def _joined(parts: Sequence[Tensor]) -> Tensor:
     return torch.cat(list(parts)) if parts else torch.empty(0)
-
-
-def _mean(values: Tensor) -> float:
-    return float(values.mean()) if len(values) else 0.0
 
 
 def _by_step(item: Scored, values: Tensor) -> list[list[float]]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seed_opd.config import Config
-from seed_opd.evaluation.panels import panel_tasks, play_panel, summary
+from seed_opd.evaluation.evaluate import evaluate_panels
 from seed_opd.evaluation.probe_set import ProbeSet
 from seed_opd.hindsight.analyzer import Analyzer
 from seed_opd.methods import Method, loss_of, resolve
@@ -89,7 +89,7 @@ def _update(trainer: Trainer, update: int) -> None:
     with ledger.phase("learning"):
         learned = _learn(trainer, update, scored)
 
-    row = train_row(parts, trajectories, skills, scored, learned, ledger)
+    row = train_row(parts, trainer.method, trajectories, skills, scored, learned, ledger)
     trainer.folder.log("train", update, row)
     for message in check_update(row):
         trainer.folder.log("warning", update, {"message": message, "count": 1})
@@ -142,23 +142,14 @@ def _minibatches(scored: Sequence[Scored], count: int, seed: str) -> list[list[S
 
 def _evaluate(trainer: Trainer, progress: Progress, label: str = "update") -> Progress:
     """Play every panel, score the probe set, and remember the best update by the mean of the panels' macro success."""
-    parts, settings = trainer.parts, trainer.parts.config.evaluation
-    macros, ledger = [], Ledger()
-    with ledger.phase("evaluation"):
-        for panel, split in settings.panels.items():
-            tasks = panel_tasks(parts.environment, split, settings.tasks)
-            trajectories = play_panel(parts.player, tasks, settings.temperature, trainer.display.episodes(len(tasks)))
-            row = summary(trajectories, parts.environment.categories)
-            name = f"{label}-{progress.update:04d}" if label == "update" else label
-            trainer.folder.write_evaluation(name, panel, trajectories)
-            shown = {"panel": panel, "label": label, "temperature": settings.temperature, "steps": parts.player.max_steps}
-            trainer.folder.log("evaluation", progress.update, shown | row)
-            trainer.display.evaluation(progress.update, panel, row)
-            macros.append(row["macro"])
-        if trainer.probe:
-            trainer.folder.log("probe", progress.update, trainer.probe.score(policy_analyzer(parts)))
+    parts, ledger = trainer.parts, Ledger()
+    macros = evaluate_panels(parts, trainer.folder, trainer.display, ledger, label, progress.update)
+    if trainer.probe:
+        with ledger.phase("probe"):
+            probe = trainer.probe.score(policy_analyzer(parts))
+        trainer.folder.log("probe", progress.update, probe)
     trainer.folder.log("cost", progress.update, ledger.row())
-    success = sum(macros) / len(macros)
+    success = sum(macros.values()) / len(macros)
     if success > progress.best_success:
         return Progress(progress.update, progress.update, success)
     return progress

@@ -95,4 +95,4 @@ def _board(path: Path) -> Any:
         raise UserError(
             "tensorboard: true needs the package; run pip install 'seed-opd[tensorboard]', or set it false."
         ) from error
-    return SummaryWriter(str(path / "tensorboard"))  # type: ignore[no-untyped-call]
+    return SummaryWriter(str(path / "tensorboard"))

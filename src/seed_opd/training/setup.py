@@ -26,6 +26,9 @@ from seed_opd.policy.rollout import Player
 from seed_opd.policy.torch_engine import TorchEngine, load_model
 from seed_opd.trajectory import Task
 
+CHARACTERS_PER_TOKEN = 3
+"""A remote model's tokenizer is not at hand; English text has about four characters a token, so this errs on the safe side."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parts:
@@ -100,7 +103,13 @@ def external_analyzer(config: Config, kind: str, folder: Path) -> Analyzer:
         raise UserError("analyzer.model: it is empty; name the remote server's model.")
     limits = Limits(settings.max_characters, settings.max_characters)
     return RemoteAnalyzer(
-        settings.base_url, settings.model, settings.api_key_variable, limits=limits, cache=folder / "analyses.jsonl"
+        settings.base_url,
+        settings.model,
+        folder / "analyses.jsonl",
+        api_key_variable=settings.api_key_variable,
+        max_tokens=settings.max_tokens,
+        max_prompt_characters=CHARACTERS_PER_TOKEN * settings.max_prompt_tokens,
+        limits=limits,
     )
 
 

@@ -154,7 +154,7 @@ def _in_action(engine: Engine, environment: Environment, trajectories: Sequence[
 def _step_in_action(engine: Engine, environment: Environment, step: Step) -> list[bool]:
     start, end = environment.action_span(step.response)
     ends = [
-        len(engine.tokenizer.decode(step.response_ids[: count + 1], skip_special_tokens=True))
+        len(engine.tokenizer.decode(list(step.response_ids[: count + 1]), skip_special_tokens=True))
         for count in range(len(step.response_ids))
     ]
     return [begin < end and finish > start for begin, finish in zip([0, *ends[:-1]], ends, strict=True)]
