@@ -23,7 +23,9 @@ def tokenizer() -> PreTrainedTokenizerFast:
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=259, special_tokens=[PAD, START, END], initial_alphabet=alphabet, show_progress=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=259, special_tokens=[PAD, START, END], initial_alphabet=alphabet, show_progress=False
+    )
     made.train_from_iterator([""], trainer)
     made.add_tokens([AddedToken(tag, normalized=False) for tag in ("<think>", "</think>", "<action>", "</action>")])
     fast = PreTrainedTokenizerFast(tokenizer_object=made, eos_token=END, pad_token=PAD, clean_up_tokenization_spaces=False)

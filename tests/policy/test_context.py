@@ -56,7 +56,9 @@ STEPS = [(f"obs{number}", f"<think>t</think><action>a{number}</action>") for num
 
 
 def contexts(tokenizer, budget=4096):
-    return [make_context(style, tokenizer, Plain(), window=2, max_prompt_tokens=budget) for style in ("windowed", "transcript")]
+    return [
+        make_context(style, tokenizer, Plain(), window=2, max_prompt_tokens=budget) for style in ("windowed", "transcript")
+    ]
 
 
 def situation(made, index):
@@ -70,7 +72,9 @@ def test_a_transcript_is_one_sample_that_reads_like_the_conversation(tokenizer):
         "<|im_start|>user\nG:goal K: O:obs0<|im_end|>\n<|im_start|>assistant\n<think>t</think><action>a0</action><|im_end|>\n"
         "<|im_start|>user\nobs1<|im_end|>\n<|im_start|>assistant\n<think>t</think><action>a1</action><|im_end|>"
     )
-    assert [tokenizer.decode(sample.token_ids[a:b]) for a, b in sample.spans] == [s.response + "<|im_end|>" for s in made.steps]
+    assert [tokenizer.decode(sample.token_ids[a:b]) for a, b in sample.spans] == [
+        s.response + "<|im_end|>" for s in made.steps
+    ]
 
 
 def test_a_response_that_was_cut_gets_an_end_token_that_is_not_scored(tokenizer):

@@ -89,7 +89,8 @@ class Sampler:
         rows = [batch.rows[position] for position in alive]
         logits = batch.logits[alive].float()  # (rows, vocabulary)
         if constraint is not None:
-            logits = logits.masked_fill(~constraint.mask([row.index for row in rows]), -torch.inf)
+            allowed = constraint.mask([row.index for row in rows]).to(logits.device)  # (rows, vocabulary)
+            logits = logits.masked_fill(~allowed, -torch.inf)
         log_probs = torch.log_softmax(logits / (sampling.temperature or 1.0), dim=-1)
         tokens = _pick(log_probs, rows) if sampling.temperature > 0 else log_probs.argmax(dim=-1)
         taken = log_probs.gather(1, tokens[:, None])[:, 0]

@@ -31,7 +31,7 @@ from seed_opd.training.progress import Display
 from seed_opd.training.records import gap_rows, token_rows, train_row
 from seed_opd.training.replay import Replay
 from seed_opd.training.run_folder import RunFolder
-from seed_opd.training.setup import Parts, draw_tasks, policy_analyzer, run_analyzer, set_up, train_tasks
+from seed_opd.training.setup import Parts, draw_tasks, policy_analyzer, provenance, run_analyzer, set_up, train_tasks
 from seed_opd.training.signals import Scored, score, signals_of
 from seed_opd.trajectory import Skill, Task, Trajectory
 
@@ -56,6 +56,7 @@ def train(config: Config, folder: Path, *, model: Path | None = None, stage1: Pa
     trainer = _trainer(config, folder, model, stage1)
     progress = trainer.checkpoints.latest()
     if progress is None:
+        trainer.folder.log("start", 0, provenance(trainer.parts, model))
         progress = _evaluate(trainer, Progress(), label="start")
         trainer.checkpoints.save(trainer.parts.engine, progress)
     else:

@@ -10,6 +10,7 @@ from importlib import resources
 from pathlib import Path
 
 import torch
+import transformers
 
 from seed_opd.config import TINY, Config
 from seed_opd.environments import Environment, make
@@ -27,7 +28,7 @@ from seed_opd.policy.torch_engine import TorchEngine, load_model
 from seed_opd.trajectory import Task
 
 CHARACTERS_PER_TOKEN = 3
-"""A remote model's tokenizer is not at hand; English text has about four characters a token, so this errs on the safe side."""
+"""A remote model's tokenizer is not at hand; English has about four characters a token, so this is on the safe side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,17 @@ def set_up(config: Config, *, model: Path | None = None, with_reference: bool = 
         concurrency=config.rollout.concurrency,
     )
     return Parts(config, environment, engine, context, player)
+
+
+def provenance(parts: Parts, model: Path | None) -> dict[str, str | int]:
+    """What a run starts from, beside its config: the model and the versions of what computes."""
+    return {
+        "model": str(model or parts.config.model.path),
+        "parameters": parts.engine.model.num_parameters(),
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+    }
 
 
 def model_path(path: str) -> Path | str:

@@ -1,0 +1,87 @@
+"""What SEED presumes of a policy, measured: does it act, does it follow a good skill, can it analyse yet?
+
+python -m seed_opd.training.tiny_numbers MODEL
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from seed_opd.config import Config, load
+from seed_opd.environments.alfworld.environment import AlfworldEnvironment
+from seed_opd.environments.alfworld.expert import InformedExpert
+from seed_opd.evaluation.panels import PANEL_SEED, panel_tasks
+from seed_opd.evaluation.statistics import wilson
+from seed_opd.hindsight.probe import mean_score
+from seed_opd.hindsight.rules import advice_from_plan
+from seed_opd.policy.rollout import Assignment
+from seed_opd.training.setup import policy_analyzer, set_up
+from seed_opd.trajectory import Task, Trajectory
+
+
+def measure(config: Config, model: Path | None, split: str) -> dict[str, object]:
+    """Success on a split without and with an expert's skill, and what its analyses of its own episodes are worth."""
+    parts = set_up(config, model=model)
+    environment = parts.environment
+    assert isinstance(environment, AlfworldEnvironment)
+    tasks = panel_tasks(environment, split, config.evaluation.tasks)
+    temperature = config.evaluation.temperature
+    alone = parts.player.play([Assignment(task, f"{PANEL_SEED}/{task}") for task in tasks], temperature)
+    advised = [Assignment(task, f"{PANEL_SEED}/{task}", expert_skill(environment, task)) for task in tasks]
+    skilled = parts.player.play(advised, temperature)
+    free = set_up(
+        config.model_copy(update={"analyzer": config.analyzer.model_copy(update={"constrained": False})}), model=model
+    )
+    written = policy_analyzer(free).analyze(alone)
+    constrained = policy_analyzer(parts).analyze(alone)
+    return {
+        "split": split,
+        "without_skill": _rate(alone),
+        "with_expert_skill": _rate(skilled),
+        "free_analyses_usable": sum(skill.usable for skill in written),
+        "probe_free": mean_score(written, alone),
+        "probe_constrained": mean_score(constrained, alone),
+        "example": constrained[0].skill,
+    }
+
+
+def expert_skill(environment: AlfworldEnvironment, task: Task) -> str:
+    """The rules' skill about an episode of an expert that knows where everything is."""
+    first = environment.reset(task)
+    expert = InformedExpert(environment.play)
+    expert.reset(first.goal, first.text)
+    text, actions, commands, done = first.text, first.actions or (), [], False
+    while not done:
+        commands.append(expert.act(text, actions))
+        outcome = environment.step(commands[-1])
+        text, actions, done = outcome.text, outcome.actions or (), outcome.done
+    return advice_from_plan(first.goal, commands).skill
+
+
+def _rate(trajectories: list[Trajectory]) -> dict[str, float]:
+    won = sum(t.success for t in trajectories)
+    interval = wilson(won, len(trajectories))
+    steps = sum(len(t.steps) for t in trajectories) / len(trajectories)
+    return {
+        "won": won,
+        "of": len(trajectories),
+        "low": round(interval.low, 3),
+        "high": round(interval.high, 3),
+        "steps": round(steps, 1),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Measure what SEED presumes of a policy.")
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--recipe", default="demo")
+    parser.add_argument("--split", default="valid_seen")
+    parser.add_argument("overrides", nargs="*")
+    options = parser.parse_args()
+    print(json.dumps(measure(load(options.recipe, options.overrides), options.model, options.split), indent=1))
+
+
+if __name__ == "__main__":
+    main()
