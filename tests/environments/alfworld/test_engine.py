@@ -38,7 +38,7 @@ def test_first_observation_is_said_by_the_grammar() -> None:
 
 
 def test_admissible_commands_are_sorted_and_leave_out_what_changes_nothing() -> None:
-    assert play().admissible == ("grab key 1", "help", "peer", "press", "walk to cellar")
+    assert play().admissible == ("grab key 1", "help", "nap", "peer", "press", "walk to cellar")
 
 
 def test_a_walkthrough_wins_at_its_last_step_and_not_before() -> None:
@@ -88,6 +88,10 @@ def test_no_two_variables_of_a_text_stand_for_the_same_object() -> None:
     loop = PROBLEM.replace("(door Lobby Cellar)", "(door Lobby Cellar) (door Lobby Lobby)")
     assert load(game(pddl_problem=loop)).new().step("peer") == "Next door: cellar."
     assert play("walk to cellar").step("peer") == "Next door: vault."
+
+
+def test_what_an_action_both_adds_and_removes_stays_true() -> None:
+    assert play().step("nap") == "You nap. lobby  holds a key 1."
 
 
 def test_conditional_effects_read_the_state_before_the_action() -> None:

@@ -52,7 +52,7 @@ def test_folder_zip_and_tar_hold_the_same_games_in_the_same_order(folder: Path) 
     for store in map(open_path, (folder, as_zip(folder), as_tar(folder))):
         assert store.splits == ("train", "valid_seen")
         assert store.names("train") == tuple(
-            sorted(name for name, solvable in NAMES.items() if name.startswith("train") and solvable)
+            sorted(n for n, solvable in NAMES.items() if n.startswith("train") and solvable)
         )
         assert store.names("seen") == store.names("valid_seen")
         for name in store.names("train"):
@@ -86,7 +86,7 @@ def test_originals_are_preferred_where_the_variable_leads_to_them(folder: Path, 
 
 def test_missing_originals_are_an_error_that_says_where_it_looked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(games.DATA, str(tmp_path))
-    with pytest.raises(UserError, match="alfworld/json_2.1.1.tar.xz"):
+    with pytest.raises(UserError, match=r"alfworld/json_2\.1\.1\.tar\.xz"):
         open_games("original")
     monkeypatch.delenv(games.DATA)
     with pytest.raises(UserError, match="not set"):

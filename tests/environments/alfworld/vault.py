@@ -10,13 +10,15 @@ DOMAIN = """
  (:types room thing)
  (:constants Lobby - room)
  (:predicates (in ?r - room) (door ?a ?b - room) (locked ?r - room) (lies ?t - thing ?r - room)
-              (has ?t - thing) (free) (seen ?r - room) (helped) (lit ?r - room) (opens ?k - thing ?r - room) (twin ?a ?b - thing))
+              (has ?t - thing) (free) (seen ?r - room) (helped)
+              (lit ?r - room) (opens ?k - thing ?r - room) (twin ?a ?b - thing))
  (:functions (total-cost) - number)
  (:action walk :parameters (?from ?r - room)
     :precondition (and (in ?from) (or (door ?from ?r) (door ?r ?from)) (not (locked ?r)) (not (= ?from ?r)))
     :effect (and (not (in ?from)) (in ?r) (increase (total-cost) 1)))
  (:action peer :parameters (?r - room) :precondition (in ?r) :effect (seen ?r))
  (:action rest :parameters (?r - room) :precondition (in ?r) :effect (in ?r))
+ (:action nap :parameters (?r - room) :precondition (in ?r) :effect (and (in ?r) (not (in ?r)) (seen ?r)))
  (:action grab :parameters (?t - thing ?r - room)
     :precondition (and (in ?r) (lies ?t ?r) (free))
     :effect (and (not (lies ?t ?r)) (has ?t) (not (free))))
@@ -67,6 +69,7 @@ grammar :: """
 action walk { template :: "walk to {r.id}"; feedback :: "#scene#"; }
 action peer { template :: "peer"; feedback :: "#others#"; }
 action rest { template :: "rest"; feedback :: "You rest."; }
+action nap { template :: "nap"; feedback :: "You nap. #scene#"; }
 action grab { template :: "grab {t}"; feedback :: "Got {t.definite} {t.name or t.id}. #scene#"; }
 action drop { template :: "drop {t}"; feedback :: "Gone."; }
 action unlock { template :: "unlock {r.id}"; feedback :: "Click."; }
