@@ -131,7 +131,7 @@ class Process:
 
     def __init__(self, python: str, engine: str) -> None:
         self._process = subprocess.Popen(
-            [python, __file__, "--serve", engine],
+            [python, "-P", __file__, "--serve", engine],  # -P: this file must not hide the package of the same name
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
