@@ -51,6 +51,7 @@ def test_success_is_rewarded_once_at_the_step_that_reaches_it() -> None:
     assert (outcomes[-1].success, outcomes[-1].score) == (True, 1.0)
     after = env.step("grab coin 1")
     assert (after.reward, after.success, after.done) == (0.0, True, True)
+    assert env.step("drop coin 1").reward == 0.0
 
 
 def test_every_packaged_game_is_won_by_its_walkthrough() -> None:

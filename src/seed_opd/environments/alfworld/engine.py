@@ -5,8 +5,9 @@ The domain, the grammar and the problem that the file carries are interpreted; n
 
 Where the rules of the original (TextWorld 1.7.0 over Fast Downward, and ALFWorld 0.4.2's names) are not obvious:
 an action that would change nothing is not admissible; of several actions with the same command the first is taken; a fact
-counts as false for the text (`not_p`) only once an action has made it false. One difference is on purpose: the texts of
-the original do not see whether the condition of a conditional effect held, ours do.
+counts as false for the text (`not_p`) only once an action has made it false. Two differences are on purpose, and no game of
+ALFWorld shows them: the original's texts take every conditional effect for one that happened, and in domains whose types are
+more than one level deep it lists things several times; ours see what is true, once.
 """
 
 from __future__ import annotations
