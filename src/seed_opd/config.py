@@ -28,6 +28,8 @@ class Section(BaseModel):
 class ModelConfig(Section):
     path: str = TINY
     """Hugging Face folder or hub name of a causal language model; `tiny` is the packaged one."""
+    device: str = "auto"
+    """Where it runs, as torch names it; `auto` is the GPU where there is one, else the CPU."""
     dtype: Literal["float32", "bfloat16"] = "float32"
     """Number format of the weights."""
     template_options: dict[str, Any] = {}
@@ -187,7 +189,7 @@ def load(recipe: str, overrides: Sequence[str] = ()) -> Config:
 
     Raises UserError, naming field, value and fix.
     """
-    data = yaml.safe_load(_recipe_text(recipe)) or {}
+    data = _mapping(recipe, _recipe_text(recipe))
     for override in overrides:
         _override(data, override)
     try:
@@ -218,6 +220,16 @@ def _recipe_text(recipe: str) -> str:
     return (resources.files("seed_opd") / "recipes" / f"{recipe}.yaml").read_text(encoding="utf-8")
 
 
+def _mapping(recipe: str, text: str) -> dict[str, Any]:
+    try:
+        data = yaml.safe_load(text) or {}
+    except yaml.YAMLError as error:
+        raise UserError(f"recipe: {recipe!r} is not a YAML mapping: {_one_line(error)}.") from error
+    if not isinstance(data, dict):
+        raise UserError(f"recipe: {recipe!r} is not a YAML mapping; write it as lines of `section: {{field: value}}`.")
+    return data
+
+
 def _override(data: dict[str, Any], override: str) -> None:
     name, separator, value = override.partition("=")
     if not separator:
@@ -227,7 +239,10 @@ def _override(data: dict[str, Any], override: str) -> None:
         data = data.setdefault(section, {})
         if not isinstance(data, dict):
             raise UserError(f"override: {name!r} goes below {section!r}, which is a value and not a section.")
-    data[field] = yaml.safe_load(value)
+    try:
+        data[field] = yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise UserError(f"override: {override!r} has a value that is not YAML: {_one_line(error)}.") from error
 
 
 def _sentence(detail: Any) -> str:
@@ -238,3 +253,7 @@ def _sentence(detail: Any) -> str:
         return f"{field}: there is no such field; check its spelling"
     shown = "" if isinstance(value, dict | BaseModel) else f" {value!r} is not valid:"
     return f"{field}:{shown} {message[0].lower()}{message[1:]}"
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

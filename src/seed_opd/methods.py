@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from torch import Tensor
 
 from seed_opd.errors import UserError
@@ -86,6 +86,12 @@ class Method(Part):
     divergence: Divergence = Divergence()
     distillation: Distillation | None = None
 
+    @model_validator(mode="after")
+    def _has_a_teacher(self) -> Method:
+        if self.distillation is not None and self.skills is None:
+            raise ValueError("a distillation needs skills; add skills: analyzer")
+        return self
+
 
 TABLE: dict[str, Method] = {
     row.name: row
@@ -114,10 +120,10 @@ def resolve(name: str, overrides: dict[str, Any] | None = None) -> Method:
         return Method.model_validate(_merge(TABLE[name].model_dump(), overrides or {}))
     except ValidationError as error:
         detail = error.errors()[0]
-        field = ".".join(str(part) for part in detail["loc"])
-        raise UserError(
-            f"overrides.{field}: {detail['input']!r} is not valid for {name}: {detail['msg'].lower()}."
-        ) from error
+        field = ".".join(["overrides", *map(str, detail["loc"])])
+        value = detail["input"] if detail["loc"] else overrides
+        message = detail["msg"].removeprefix("Value error, ").lower()
+        raise UserError(f"{field}: {value!r} is not valid for {name}: {message}.") from error
 
 
 def loss_of(method: Method) -> Loss:

@@ -19,7 +19,7 @@ from seed_opd.policy.samples import Sample, batches_by_tokens
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
-def load_model(path: Path | str, dtype: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+def load_model(path: Path | str, dtype: str, device: str = "cpu") -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Load a causal language model folder with its tokenizer; weights come from safetensors only.
 
     Raises UserError where the folder is missing or its tokenizer has no chat template.
@@ -33,6 +33,7 @@ def load_model(path: Path | str, dtype: str) -> tuple[PreTrainedModel, PreTraine
         raise UserError(
             f"model.path: the tokenizer of {str(path)!r} has no chat template; use an instruct model or add one."
         )
+    torch.nn.Module.to(model, device)
     return model, tokenizer
 
 
@@ -132,8 +133,8 @@ class TorchEngine:
             save_file(dict(self._optimizer_tensors()), temporary / "optimizer.safetensors")
 
     def load_state(self, model: Path, state: Path) -> None:
-        self.model.load_state_dict(load_model(model, _dtype_name(self.model))[0].state_dict())
-        tensors = load_file(state / "optimizer.safetensors")
+        self.model.load_state_dict(load_model(model, _dtype_name(self.model), str(self.model.device))[0].state_dict())
+        tensors = load_file(state / "optimizer.safetensors", device=str(self.model.device))
         for name, parameter in self.model.named_parameters():
             moments = {
                 key: tensors[f"{name}/{key}"] for key in ("step", "exp_avg", "exp_avg_sq") if f"{name}/{key}" in tensors

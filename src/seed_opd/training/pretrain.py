@@ -27,6 +27,7 @@ from seed_opd.hindsight.rules import RulesAnalyzer
 from seed_opd.hindsight.schema import render
 from seed_opd.policy.context import ChatTemplate, TranscriptContext
 from seed_opd.policy.samples import Sample, batches_by_tokens
+from seed_opd.policy.torch_engine import load_model
 from seed_opd.training.demonstrations import Demonstration, demonstrations
 
 MOST_TOKENS = 2048
@@ -35,6 +36,8 @@ TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
+PROMPT_WEIGHT = 0.25
+SHARD = 2000
 TOKENIZER_EPISODES = 1200
 
 
@@ -112,9 +115,9 @@ def write_episodes(out: Path, tokenizer: PreTrainedTokenizerFast, seed: int, cou
     """Write `count` demonstrations of one seed as token ids and spans, in shards."""
     context = TranscriptContext(ChatTemplate(tokenizer), AlfworldEnvironment(max_steps=max_steps), 4096)
     stream = demonstrations(seed, max_steps)
-    for shard in range(0, count, 2000):
+    for shard in range(0, count, SHARD):
         file = out / f"episodes-{seed:03d}-{shard:06d}.pt"
-        episodes = list(islice(stream, min(2000, count - shard)))
+        episodes = list(islice(stream, min(SHARD, count - shard)))
         if file.exists():
             continue
         samples = [sample for episode in episodes for sample in encode(context, episode)]
@@ -127,14 +130,14 @@ def write_episodes(out: Path, tokenizer: PreTrainedTokenizerFast, seed: int, cou
 
 def read_episodes(out: Path) -> Iterator[list[Sample]]:
     """The shards in order, as they appear; waits for the next one where another process is still writing."""
-    for file in sorted(out.glob("episodes-*.pt")):
+    for file in sorted(out.glob("episodes-*.pt"), key=lambda file: file.stem.split("-")[::-1]):
         yield [Sample(tuple(ids), tuple(spans)) for ids, spans in torch.load(file, weights_only=True)]
 
 
 def pretrain(
     model: Qwen3ForCausalLM, shards: Sequence[Sequence[Sample]], *, batch_tokens: int, peak: float, seed: int
 ) -> Iterator[float]:
-    """Train on response tokens; yields the mean loss of each optimizer step, in nats per token."""
+    """Train on whole episodes; yields the mean loss of each optimizer step, in nats per token."""
     batches = [batch for number, shard in enumerate(shards) for batch in _batches(shard, batch_tokens, f"{seed}/{number}")]
     optimizer = torch.optim.AdamW(model.parameters(), lr=peak, betas=(0.9, 0.95), weight_decay=0.01, fused=True)
     body = torch.compile(model.model, dynamic=True)
@@ -157,13 +160,18 @@ def _batches(samples: Sequence[Sample], tokens: int, seed: str) -> list[list[Sam
 
 
 def _loss(model: Qwen3ForCausalLM, body: object, batch: Sequence[Sample]) -> torch.Tensor:
+    """Weighted mean negative log-likelihood of all tokens; prompts count less, but teach to copy names from afar."""
     longest = -(-max(len(sample.token_ids) for sample in batch) // 64) * 64
     ids = torch.tensor([[*sample.token_ids, *[0] * (longest - len(sample.token_ids))] for sample in batch])
+    weights = torch.zeros(ids.shape)  # (samples, tokens)
+    for row, sample in enumerate(batch):
+        weights[row, : len(sample.token_ids)] = PROMPT_WEIGHT
+        weights[row, sample.positions] = 1.0
     hidden = body(input_ids=ids, use_cache=False).last_hidden_state  # type: ignore[operator]  # (samples, tokens, width)
-    rows = [row for row, sample in enumerate(batch) for _ in range(sample.response_tokens)]
-    columns = [position for sample in batch for position in sample.positions]
-    logits = model.lm_head(hidden[rows, [column - 1 for column in columns]]).float()  # (tokens, vocabulary)
-    return torch.nn.functional.cross_entropy(logits, ids[rows, columns])
+    logits = model.lm_head(hidden[:, :-1]).float()  # (samples, tokens - 1, vocabulary)
+    losses = torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten(), reduction="none")
+    flat = weights[:, 1:].flatten()
+    return (losses * flat).sum() / flat.sum()
 
 
 def main() -> None:
@@ -176,6 +184,7 @@ def main() -> None:
     parser.add_argument("--max-steps", type=int, default=20)
     parser.add_argument("--batch-tokens", type=int, default=8192)
     parser.add_argument("--learning-rate", type=float, default=3e-3)
+    parser.add_argument("--start", type=Path, help="model folder to go on from; fresh weights by default")
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
@@ -193,7 +202,9 @@ def main() -> None:
 
 def _train(options: argparse.Namespace, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
     model, start, losses = make_model(tokenizer, options.seed), time.time(), []
-    shards = list(read_episodes(options.out)) * options.epochs
+    if options.start:
+        model.load_state_dict(load_model(options.start, "float32")[0].state_dict())
+    shards = list(islice(read_episodes(options.out), options.episodes // SHARD)) * options.epochs
     print(json.dumps({"parameters": model.num_parameters(), "sequences": sum(len(shard) for shard in shards)}), flush=True)
     steps = pretrain(model, shards, batch_tokens=options.batch_tokens, peak=options.learning_rate, seed=options.seed)
     for number, loss in enumerate(steps, start=1):

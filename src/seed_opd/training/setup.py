@@ -50,7 +50,7 @@ def set_up(config: Config, *, model: Path | None = None, with_reference: bool = 
     if config.threads is not None:
         torch.set_num_threads(config.threads)
     environment = make(config.environment.name, **config.environment.options)
-    loaded, tokenizer = load_model(model or model_path(config.model.path), config.model.dtype)
+    loaded, tokenizer = load_model(model or model_path(config.model.path), config.model.dtype, _device(config.model.device))
     engine = TorchEngine(
         loaded,
         tokenizer,
@@ -78,6 +78,12 @@ def set_up(config: Config, *, model: Path | None = None, with_reference: bool = 
         concurrency=config.rollout.concurrency,
     )
     return Parts(config, environment, engine, context, player)
+
+
+def _device(name: str) -> str:
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    return name
 
 
 def provenance(parts: Parts, model: Path | None) -> dict[str, str | int]:
