@@ -6,41 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seed_opd.environments.base import Action, Environment
 from seed_opd.errors import UserError
 from seed_opd.policy.context import Situation, make_context
 from seed_opd.trajectory import Step, Task, Trajectory
-
-
-class Plain(Environment):
-    """Prompts that are easy to recognise; it is never played."""
-
-    name, categories, max_steps = "plain", ("all",), 10
-
-    def tasks(self, split):
-        return []
-
-    def category(self, task):
-        return "all"
-
-    def reset(self, task):
-        raise NotImplementedError
-
-    def step(self, action):
-        raise NotImplementedError
-
-    def parse(self, response):
-        return Action(response, True)
-
-    def action_span(self, response):
-        return (0, len(response))
-
-    def windowed_prompt(self, goal, history, observation, actions, skill, window):
-        past = "".join(f"[{step.observation}>{step.action}]" for step in history[len(history) - window :])
-        return f"G:{goal} K:{skill or ''} {past} O:{observation}"
-
-    def opening(self, goal, observation, skill):
-        return f"G:{goal} K:{skill or ''} O:{observation}"
+from toys import Plain
 
 
 def trajectory(tokenizer, steps, ended=True):
@@ -69,7 +38,8 @@ def test_a_transcript_is_one_sample_that_reads_like_the_conversation(tokenizer):
     made = trajectory(tokenizer, STEPS[:2])
     (sample,) = contexts(tokenizer)[1].samples(made)
     assert tokenizer.decode(sample.token_ids) == (
-        "<|im_start|>user\nG:goal K: O:obs0<|im_end|>\n<|im_start|>assistant\n<think>t</think><action>a0</action><|im_end|>\n"
+        "<|im_start|>user\nG:goal K: O:obs0<|im_end|>\n"
+        "<|im_start|>assistant\n<think>t</think><action>a0</action><|im_end|>\n"
         "<|im_start|>user\nobs1<|im_end|>\n<|im_start|>assistant\n<think>t</think><action>a1</action><|im_end|>"
     )
     assert [tokenizer.decode(sample.token_ids[a:b]) for a, b in sample.spans] == [
