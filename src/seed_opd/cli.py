@@ -152,11 +152,12 @@ def play(
     """Play an episode in the terminal, by hand, by script, or watch a model do it."""
     from seed_opd.environments import make
     from seed_opd.environments.play import parse_task, play_json, play_person
-    from seed_opd.training.watch import watch
 
     live = make(environment)
     chosen = live.open(file) if file else parse_task(live, task)
     if model:
+        from seed_opd.training.watch import watch  # torch takes seconds, which a script should not wait for
+
         watch(recipe, model, chosen, console)
     elif json:
         play_json(live, chosen, sys.stdin, _line)

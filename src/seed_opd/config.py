@@ -134,6 +134,8 @@ class Stage1Config(Section):
     """Share of the pairs held out."""
     max_tokens: int = Field(default=8192, ge=64)
     """Longest pair; a longer one is left out and counted."""
+    acting_tasks: int = Field(default=48, ge=1)
+    """Tasks of the first panel that are played before and after, to see what stage 1 costs in acting."""
     replay: float = Field(default=0.0, ge=0)
     """Own sampled acting episodes per analysis in every batch, so that acting is not forgotten (paper: 0)."""
 

@@ -26,6 +26,7 @@ SMALL = [
     "stage1.tasks=6",
     "stage1.rollouts=2",
     "stage1.epochs=1",
+    "stage1.acting_tasks=6",
     "stage1.learning_rate=1e-4",
     "evaluation.tasks=6",
     "evaluation.every=2",
@@ -62,7 +63,7 @@ def test_stage_1_leaves_episodes_skills_and_a_model_that_loads(experiment):
     assert all(skill.usable for skill in skills)
     AutoModelForCausalLM.from_pretrained(experiment / "stage1" / "model")
     rows = list(read_jsonl(experiment / "stage1" / "metrics.jsonl"))
-    assert {"sft_data", "sft", "sft_validation"} == {row["kind"] for row in rows}
+    assert {"sft_data", "sft_acting", "sft", "sft_validation"} == {row["kind"] for row in rows}
 
 
 def test_a_run_is_a_folder_that_can_be_read(experiment):

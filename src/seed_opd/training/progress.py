@@ -46,7 +46,8 @@ class Display:
         skill = f"  usable skills {row['skill/usable_share']:4.0%}  gap {row['gap/mean']:+.3f}" if "gap/mean" in row else ""
         self.console.print(
             f"update {update:4d}  success {row['success']:4.0%}  steps {row['episode/steps']:4.1f}"
-            f"  entropy {row['entropy']:.2f}{skill}  {seconds:.0f} s"
+            f"  entropy {row['entropy']:.2f}{skill}  {seconds:.0f} s",
+            soft_wrap=True,
         )
 
     def evaluation(self, update: int, panel: str, row: Mapping[str, Any]) -> None:
@@ -55,6 +56,7 @@ class Display:
             f"update {update:4d}  {panel}: macro {row['macro']:.1%} ({interval})  micro {row['micro']:.1%}"
             f"  of {row['episodes']} episodes",
             style="bold",
+            soft_wrap=True,
         )
 
     def warn(self, message: str) -> None:

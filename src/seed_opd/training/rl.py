@@ -56,6 +56,7 @@ def train(config: Config, folder: Path, *, model: Path | None = None, stage1: Pa
     trainer = _trainer(config, folder, model, stage1)
     progress = trainer.checkpoints.latest()
     if progress is None:
+        trainer.folder.rewind(-1)  # a run killed before its first checkpoint begins again
         trainer.folder.log("start", 0, provenance(trainer.parts, model))
         progress = _evaluate(trainer, Progress(), label="start")
         trainer.checkpoints.save(trainer.parts.engine, progress)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from seed_opd.errors import UserError
+from seed_opd.evaluation.panels import panel_tasks, play_panel, summary
 from seed_opd.policy.engine import Engine, Signals
 from seed_opd.policy.samples import Sample
 from seed_opd.training.pairs import Annotated, pair_sample, read_annotated, split_by_task
@@ -53,6 +54,7 @@ def fine_tune(parts: Parts, stage1: Path, folder: Path) -> Path:
     run.metrics.unlink(missing_ok=True)
     run.log("sft_data", 0, {"pairs": len(pairs), "held_out": len(held_out), "too_long": too_long})
     display = Display(len(batches))
+    before = _report_acting(parts, run, display, 0)
     with display:
         for number, batch in enumerate(batches, start=1):
             display.update(number)
@@ -65,6 +67,8 @@ def fine_tune(parts: Parts, stage1: Path, folder: Path) -> Path:
                     f"step {number:4d}/{len(batches)}  training {row['loss/pairs']:.3f}  held out {loss or 0:.3f}"
                 )
     parts.engine.publish()
+    after = _report_acting(parts, run, display, len(batches))
+    display.console.print(f"acting success {before:.1%} before, {after:.1%} after stage 1")
     parts.engine.save(folder / "model")
     return folder / "model"
 
@@ -75,6 +79,17 @@ def validation_loss(engine: Engine, samples: Sequence[Sample]) -> float | None:
         return None
     scores = torch.cat(engine.logprobs(samples))
     return -float(scores.mean())
+
+
+def _report_acting(parts: Parts, run: RunFolder, display: Display, step: int) -> float:
+    """Acting success, micro, on a part of the first panel: stage 1 can cost it."""
+    settings = parts.config.evaluation
+    tasks = panel_tasks(parts.environment, next(iter(settings.panels.values())), parts.config.stage1.acting_tasks)
+    row = summary(
+        play_panel(parts.player, tasks, settings.temperature, display.episodes(len(tasks))), parts.environment.categories
+    )
+    run.log("sft_acting", step, row)
+    return float(row["micro"])
 
 
 def _samples(parts: Parts, rows: Sequence[Annotated]) -> tuple[list[Sample], int]:
