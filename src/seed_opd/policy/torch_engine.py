@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils.logging import disable_progress_bar
 
 from seed_opd.errors import UserError
 from seed_opd.files import replace_folder
@@ -24,6 +25,7 @@ def load_model(path: Path | str, dtype: str, device: str = "cpu") -> tuple[PreTr
 
     Raises UserError where the folder is missing or its tokenizer has no chat template.
     """
+    disable_progress_bar()  # a bar per loaded folder would drown our own
     try:
         tokenizer = AutoTokenizer.from_pretrained(path)
         model = AutoModelForCausalLM.from_pretrained(path, dtype=DTYPES[dtype], use_safetensors=True)

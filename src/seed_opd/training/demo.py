@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Thread
 
 from rich.console import Console
 from rich.table import Table
@@ -29,7 +30,7 @@ def run_demo(folder: Path, overrides: Sequence[str]) -> None:
     config = load("demo", overrides)
     _stage1(config, folder, console)
     console.rule("Stage 2: GRPO and SEED, side by side, one process each")
-    _train_all(folder, overrides)
+    _train_all(folder, overrides, console)
     _show(folder, console)
     console.print(f"report: {build(folder / 'seed', [folder / 'grpo', folder / 'base'])}", markup=False, soft_wrap=True)
     console.print(f"{(time.perf_counter() - start) / 60:.1f} minutes")
@@ -50,14 +51,28 @@ def _stage1(config: Config, folder: Path, console: Console) -> None:
     fine_tune(parts, stage1, stage1)
 
 
-def _train_all(folder: Path, overrides: Sequence[str]) -> None:
-    """One process per method, one thread each, so that both see the same machine."""
-    processes = {method: subprocess.Popen(_command(method, folder, overrides)) for method in METHODS}
+def _train_all(folder: Path, overrides: Sequence[str], console: Console) -> None:
+    """One process per method, one thread each, so that both see the same machine; their lines are shown with their names."""
+    processes = {method: _start(_command(method, folder, overrides)) for method in METHODS}
+    readers = [Thread(target=_relay, args=(method, process, console)) for method, process in processes.items()]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
     failed = [method for method, process in processes.items() if process.wait() != 0]
     if failed:
         raise UserError(
-            f"demo: training {' and '.join(failed)} stopped with an error, shown above; run the demo again to resume."
+            f"demo: training {' and '.join(failed)} stopped with the error above; mend it and run the demo again."
         )
+
+
+def _start(command: Sequence[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def _relay(method: str, process: subprocess.Popen[str], console: Console) -> None:
+    for line in process.stdout or ():
+        console.print(f"{method:>5} | {line.rstrip()}", markup=False, soft_wrap=True)
 
 
 def _command(method: str, folder: Path, overrides: Sequence[str]) -> list[str]:
