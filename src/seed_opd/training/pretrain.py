@@ -38,6 +38,7 @@ TEMPLATE = (
 )
 PROMPT_WEIGHT = 0.25
 SHARD = 2000
+SKILL_TITLE = "Episode-Level Skill"
 TOKENIZER_EPISODES = 1200
 
 
@@ -134,6 +135,14 @@ def read_episodes(out: Path) -> Iterator[list[Sample]]:
         yield [Sample(tuple(ids), tuple(spans)) for ids, spans in torch.load(file, weights_only=True)]
 
 
+def _thin(samples: Sequence[Sample], tokenizer: PreTrainedTokenizerFast, share: float, seed: str) -> list[Sample]:
+    """Leave out episodes with a skill, so that this share of them remains."""
+    rng = random.Random(seed)
+    return [
+        sample for sample in samples if SKILL_TITLE not in tokenizer.decode(sample.token_ids[:120]) or rng.random() < share
+    ]
+
+
 def pretrain(
     model: Qwen3ForCausalLM, shards: Sequence[Sequence[Sample]], *, batch_tokens: int, peak: float, seed: int
 ) -> Iterator[float]:
@@ -184,6 +193,7 @@ def main() -> None:
     parser.add_argument("--max-steps", type=int, default=20)
     parser.add_argument("--batch-tokens", type=int, default=8192)
     parser.add_argument("--learning-rate", type=float, default=3e-3)
+    parser.add_argument("--skilled", type=float, default=1.0, help="share of the episodes with a skill that is used")
     parser.add_argument("--start", type=Path, help="model folder to go on from; fresh weights by default")
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
@@ -205,6 +215,7 @@ def _train(options: argparse.Namespace, tokenizer: PreTrainedTokenizerFast, fold
     if options.start:
         model.load_state_dict(load_model(options.start, "float32")[0].state_dict())
     shards = list(islice(read_episodes(options.out), options.episodes // SHARD)) * options.epochs
+    shards = [_thin(shard, tokenizer, options.skilled, f"{options.seed}/{number}") for number, shard in enumerate(shards)]
     print(json.dumps({"parameters": model.num_parameters(), "sequences": sum(len(shard) for shard in shards)}), flush=True)
     steps = pretrain(model, shards, batch_tokens=options.batch_tokens, peak=options.learning_rate, seed=options.seed)
     for number, loss in enumerate(steps, start=1):
