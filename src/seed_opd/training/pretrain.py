@@ -1,8 +1,8 @@
 """Make the tiny policy: its tokenizer and its weights, from scripted play of generated games.
 
-    python -m seed_opd.training.pretrain OUT --episodes 60000
+    python -m seed_opd.training.pretrain OUT tokenizer|episodes|train
 
-Two steps, each resumable by its files: `OUT/episodes-*.pt` (token sequences) and `OUT/model` (a Hugging Face folder).
+Three steps, each leaving its files in OUT: the tokenizer, the episodes as token sequences (`episodes-*.pt`), the model.
 The packaged one lies in `seed_opd/policy/tiny`; its README says how it was made and what was measured.
 """
 
@@ -36,7 +36,6 @@ TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-PROMPT_WEIGHT = 0.25
 SHARD = 2000
 SKILL_TITLE = "Episode-Level Skill"
 TOKENIZER_EPISODES = 1200
@@ -144,9 +143,18 @@ def _thin(samples: Sequence[Sample], tokenizer: PreTrainedTokenizerFast, share: 
 
 
 def pretrain(
-    model: Qwen3ForCausalLM, shards: Sequence[Sequence[Sample]], *, batch_tokens: int, peak: float, seed: int
+    model: Qwen3ForCausalLM,
+    shards: Sequence[Sequence[Sample]],
+    *,
+    batch_tokens: int,
+    peak: float,
+    prompt_weight: float,
+    seed: int,
 ) -> Iterator[float]:
-    """Train on whole episodes; yields the mean loss of each optimizer step, in nats per token."""
+    """Train on whole episodes; yields the mean loss of each optimizer step, in nats per token.
+
+    A token of a prompt counts `prompt_weight`, one of a response 1.
+    """
     batches = [batch for number, shard in enumerate(shards) for batch in _batches(shard, batch_tokens, f"{seed}/{number}")]
     optimizer = torch.optim.AdamW(model.parameters(), lr=peak, betas=(0.9, 0.95), weight_decay=0.01, fused=True)
     body = torch.compile(model.model, dynamic=True)
@@ -154,7 +162,7 @@ def pretrain(
         for group in optimizer.param_groups:
             group["lr"] = peak * min(1.0, (number + 1) / 100) * (0.55 + 0.45 * math.cos(math.pi * number / len(batches)))
         with torch.autocast("cpu", torch.bfloat16):
-            loss = _loss(model, body, batch)
+            loss = _loss(model, body, batch, prompt_weight)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
@@ -168,13 +176,13 @@ def _batches(samples: Sequence[Sample], tokens: int, seed: str) -> list[list[Sam
     return [[samples[index] for index in batch] for batch in batches]
 
 
-def _loss(model: Qwen3ForCausalLM, body: object, batch: Sequence[Sample]) -> torch.Tensor:
+def _loss(model: Qwen3ForCausalLM, body: object, batch: Sequence[Sample], prompt_weight: float) -> torch.Tensor:
     """Weighted mean negative log-likelihood of all tokens; prompts count less, but teach to copy names from afar."""
     longest = -(-max(len(sample.token_ids) for sample in batch) // 64) * 64
     ids = torch.tensor([[*sample.token_ids, *[0] * (longest - len(sample.token_ids))] for sample in batch])
     weights = torch.zeros(ids.shape)  # (samples, tokens)
     for row, sample in enumerate(batch):
-        weights[row, : len(sample.token_ids)] = PROMPT_WEIGHT
+        weights[row, : len(sample.token_ids)] = prompt_weight
         weights[row, sample.positions] = 1.0
     hidden = body(input_ids=ids, use_cache=False).last_hidden_state  # type: ignore[operator]  # (samples, tokens, width)
     logits = model.lm_head(hidden[:, :-1]).float()  # (samples, tokens - 1, vocabulary)
@@ -193,6 +201,9 @@ def main() -> None:
     parser.add_argument("--max-steps", type=int, default=20)
     parser.add_argument("--batch-tokens", type=int, default=8192)
     parser.add_argument("--learning-rate", type=float, default=3e-3)
+    parser.add_argument(
+        "--prompt-weight", type=float, default=0.25, help="weight of a prompt's token beside 1 for a response's"
+    )
     parser.add_argument("--skilled", type=float, default=1.0, help="share of the episodes with a skill that is used")
     parser.add_argument("--start", type=Path, help="model folder to go on from; fresh weights by default")
     parser.add_argument("--threads", type=int, default=2)
@@ -217,7 +228,14 @@ def _train(options: argparse.Namespace, tokenizer: PreTrainedTokenizerFast, fold
     shards = list(islice(read_episodes(options.out), options.episodes // SHARD)) * options.epochs
     shards = [_thin(shard, tokenizer, options.skilled, f"{options.seed}/{number}") for number, shard in enumerate(shards)]
     print(json.dumps({"parameters": model.num_parameters(), "sequences": sum(len(shard) for shard in shards)}), flush=True)
-    steps = pretrain(model, shards, batch_tokens=options.batch_tokens, peak=options.learning_rate, seed=options.seed)
+    steps = pretrain(
+        model,
+        shards,
+        batch_tokens=options.batch_tokens,
+        peak=options.learning_rate,
+        prompt_weight=options.prompt_weight,
+        seed=options.seed,
+    )
     for number, loss in enumerate(steps, start=1):
         losses.append(loss)
         if number % 50 == 0:
