@@ -138,7 +138,9 @@ def _thin(samples: Sequence[Sample], tokenizer: PreTrainedTokenizerFast, share: 
     """Leave out episodes with a skill, so that this share of them remains."""
     rng = random.Random(seed)
     return [
-        sample for sample in samples if SKILL_TITLE not in tokenizer.decode(sample.token_ids[:120]) or rng.random() < share
+        sample
+        for sample in samples
+        if SKILL_TITLE not in tokenizer.decode(list(sample.token_ids[:120])) or rng.random() < share
     ]
 
 
