@@ -102,7 +102,9 @@ class AnalyzerConfig(Section):
 
 class OptimizerConfig(Section):
     learning_rate: float = Field(default=1e-6, gt=0)
-    """Constant learning rate of stage 2 (paper: 1e-6)."""
+    """Learning rate of stage 2 (paper: 1e-6, constant)."""
+    warmup: int = Field(default=0, ge=0)
+    """Updates in which the rate rises to its value (reference code: none, a tenth of the run for Search)."""
     betas: tuple[float, float] = (0.9, 0.999)
     """AdamW's decay rates."""
     weight_decay: float = Field(default=0.01, ge=0)

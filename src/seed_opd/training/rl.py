@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from seed_opd.config import Config
+from seed_opd.config import Config, OptimizerConfig
 from seed_opd.evaluation.evaluate import evaluate_panels
 from seed_opd.evaluation.probe_set import ProbeSet
 from seed_opd.hindsight.analyzer import Analyzer
@@ -130,9 +130,14 @@ def _learn(trainer: Trainer, update: int, scored: Sequence[Scored]) -> dict[str,
         row = engine.train([item.sample for item in batch], signals, loss)
         row["entropy"] /= sum(item.sample.response_tokens for item in batch)
         row |= trainer.replay.train(engine, update, len({item.trajectory for item in batch}))
-        rows.append(row | engine.step(config.optimizer.learning_rate))
+        rows.append(row | engine.step(_learning_rate(config.optimizer, update)))
     engine.publish()
     return {name: sum(row[name] for row in rows) / len(rows) for name in rows[0]}
+
+
+def _learning_rate(settings: OptimizerConfig, update: int) -> float:
+    """Linear warm-up, then constant."""
+    return settings.learning_rate * min(1.0, update / (settings.warmup + 1))
 
 
 def _minibatches(scored: Sequence[Scored], count: int, seed: str) -> list[list[Scored]]:
