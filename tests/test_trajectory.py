@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from seed_opd.errors import UserError
 from seed_opd.trajectory import (
     Skill,
     SkillStatus,
@@ -81,7 +82,7 @@ def test_fields_that_a_later_version_adds_are_passed_over() -> None:
 
 def test_a_bad_line_is_named(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text('{"a": 1}\n{"a": \n')
-    with pytest.raises(ValueError, match=r"rows\.jsonl:2 is not a JSON object"):
+    with pytest.raises(UserError, match=r"rows\.jsonl:2 is not a JSON object"):
         list(read_jsonl(tmp_path / "rows.jsonl"))
 
 

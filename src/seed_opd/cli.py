@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from seed_opd.errors import UserError
+from seed_opd.errors import RunStopped, UserError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -109,7 +109,7 @@ def evaluate(
 ) -> None:
     """Play the fixed panels with a model and print success by category, with intervals."""
     from seed_opd.config import load
-    from seed_opd.evaluation.evaluate import evaluate as run
+    from seed_opd.training.evaluate import evaluate as run
     from seed_opd.training.setup import set_up
 
     config = load(recipe, overrides or [])
@@ -158,7 +158,7 @@ def play(
     if model:
         from seed_opd.training.watch import watch  # torch takes seconds, which a script should not wait for
 
-        watch(recipe, model, chosen, console)
+        watch(recipe, model, live, chosen, console)
     elif json:
         play_json(live, chosen, sys.stdin, _line)
     else:
@@ -192,12 +192,15 @@ def recipes() -> None:
 
 
 def main() -> None:
-    """Run a verb; what a user can mend ends with one sentence on standard error and exit code 2."""
+    """Run a verb; wrong input ends with one sentence on standard error and exit code 2, a stopped run with 1."""
     try:
         app()
     except UserError as error:
         print(f"seed-opd: {error}", file=sys.stderr)
         sys.exit(2)
+    except RunStopped as error:
+        print(f"seed-opd: the run was stopped: {error}", file=sys.stderr)
+        sys.exit(1)
 
 
 def _stage1(out: Path | None, name: str) -> Path:

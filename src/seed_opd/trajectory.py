@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from seed_opd.errors import UserError
 from seed_opd.files import write_atomically
 
 Outcome = Literal["success", "failure", "unknown"]
@@ -134,13 +135,13 @@ def read_skills(path: Path) -> list[Skill]:
 
 
 def read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a JSON-lines file; a bad line raises ValueError with the file and the line number."""
+    """Yield the objects of a JSON-lines file; a bad line raises UserError with the file and the line number."""
     with path.open(encoding="utf-8") as stream:
         for number, line in enumerate(stream, start=1):
             try:
                 yield json.loads(line)
             except json.JSONDecodeError as error:
-                raise ValueError(f"{path}:{number} is not a JSON object: {error.msg}") from error
+                raise UserError(f"{path}:{number} is not a JSON object ({error.msg}); mend or remove that line.") from error
 
 
 def _known(cls: type, data: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from seed_opd.policy.samples import Sample
-from seed_opd.training.guards import AGREEMENT, TrainingStopped, check_first_step, check_update
+from seed_opd.training.guards import AGREEMENT, RunStopped, check_first_step, check_update
 from seed_opd.training.signals import Scored
 from toys import Scorer, episode
 
@@ -36,7 +36,7 @@ def test_a_good_update_passes_without_a_word() -> None:
     ],
 )
 def test_what_cannot_be_right_stops_the_run(change: dict[str, float], sentence: str) -> None:
-    with pytest.raises(TrainingStopped, match=sentence):
+    with pytest.raises(RunStopped, match=sentence):
         check_update(GOOD | change)
 
 
@@ -72,7 +72,7 @@ def test_sampler_and_trainer_must_agree_on_every_token(tokenizer, dtype):
     engine: Any = Scorer(tokenizer)
     check_first_step(engine, scored(tokenizer, 0.5 * AGREEMENT[dtype]), dtype)
     for sign in (1, -1):
-        with pytest.raises(TrainingStopped, match="sampler and trainer disagree on a token by"):
+        with pytest.raises(RunStopped, match="sampler and trainer disagree on a token by"):
             check_first_step(engine, scored(tokenizer, 2 * sign * AGREEMENT[dtype]), dtype)
 
 
@@ -83,5 +83,5 @@ def test_a_policy_that_was_not_published_is_noticed(tokenizer):
     sample = Sample((1, 2, *ids), ((2, 2 + len(ids)),))
     item = Scored(0, sample, torch.tensor(made.steps[0].log_probs), torch.zeros(len(ids)))
     engine: Any = Scorer(tokenizer)
-    with pytest.raises(TrainingStopped, match="publish after every step"):
+    with pytest.raises(RunStopped, match="publish after every step"):
         check_first_step(engine, [item], "float32")

@@ -74,6 +74,8 @@ class Context(Protocol):
     """What both styles offer."""
 
     template: ChatTemplate
+    grows: bool
+    """Whether a step's prompt begins with the last one's tokens, so that a cache of them is of use."""
 
     def prompt(self, situation: Situation, skill: str | None = None) -> list[int]:
         """Token ids to sample the next response from."""
@@ -87,6 +89,8 @@ class Context(Protocol):
 
 class WindowedContext:
     """Each step is its own prompt with the last `window` observations and actions."""
+
+    grows = False
 
     def __init__(self, template: ChatTemplate, environment: Environment, window: int, max_prompt_tokens: int) -> None:
         self.template = template
@@ -132,6 +136,8 @@ class TranscriptContext:
     When it outgrows `max_prompt_tokens`, it goes on in a new sequence that keeps the opening and the newest half; each
     response is scored in the sequence that it was sampled in.
     """
+
+    grows = True
 
     def __init__(self, template: ChatTemplate, environment: Environment, max_prompt_tokens: int) -> None:
         self.template = template

@@ -11,7 +11,7 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils.logging import disable_progress_bar
 
-from seed_opd.errors import UserError
+from seed_opd.errors import RunStopped, UserError
 from seed_opd.files import replace_folder
 from seed_opd.policy.engine import Constraint, Loss, Sampled, Sampling, Signals
 from seed_opd.policy.sampler import Sampler
@@ -116,7 +116,7 @@ class TorchEngine:
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.max_grad_norm)
         if not torch.isfinite(norm):
             self.optimizer.zero_grad(set_to_none=True)
-            raise FloatingPointError("the gradient is not finite; the last checkpoint still stands")
+            raise RunStopped("the gradient is not finite; lower the learning rate and resume from the last checkpoint.")
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate
         self.optimizer.step()

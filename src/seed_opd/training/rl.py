@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seed_opd.config import Config, OptimizerConfig
-from seed_opd.evaluation.evaluate import evaluate_panels
 from seed_opd.evaluation.probe_set import ProbeSet
 from seed_opd.hindsight.analyzer import Analyzer
 from seed_opd.methods import Method, loss_of, resolve
 from seed_opd.policy.rollout import Assignment
 from seed_opd.training.checkpoint import Checkpoints, Progress
+from seed_opd.training.evaluate import evaluate_panels
 from seed_opd.training.guards import check_first_step, check_update
 from seed_opd.training.ledger import Ledger
 from seed_opd.training.progress import Display

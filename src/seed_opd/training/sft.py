@@ -62,10 +62,9 @@ def fine_tune(parts: Parts, stage1: Path, folder: Path) -> Path:
             run.log("sft", number, row)
             if number == len(batches) or number % max(1, len(batches) // 10) == 0:
                 loss = validation_loss(parts.engine, held_out)
+                shown = "-" if loss is None else f"{loss:.3f}"
                 run.log("sft_validation", number, {"loss": loss} if loss is not None else {})
-                display.console.print(
-                    f"step {number:4d}/{len(batches)}  training {row['loss/pairs']:.3f}  held out {loss or 0:.3f}"
-                )
+                display.console.print(f"step {number:4d}/{len(batches)}  training {row['loss/pairs']:.3f}  held out {shown}")
     parts.engine.publish()
     after = _report_acting(parts, run, display, len(batches))
     display.console.print(f"acting success {before:.1%} before, {after:.1%} after stage 1")

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from seed_opd.environments.base import Environment
+from seed_opd.errors import RunStopped
 from seed_opd.methods import Advantage, Method
 from seed_opd.objectives.advantages import group_relative, step_sample_relative
 from seed_opd.objectives.aggregate import Normalisation, denominator, token_weights
@@ -65,7 +66,7 @@ def score(
 ) -> list[Scored]:
     """Score what was sampled: under the ordinary context as sampled, under the reference, and with the skill in the prompt.
 
-    Raises RuntimeError when a skill context equals the ordinary one or holds other responses, which would silently train
+    Raises RunStopped when a skill context equals the ordinary one or holds other responses, which would silently train
     on nothing.
     """
     advantages = step_advantages(trajectories, method.advantage)
@@ -135,7 +136,7 @@ def _with_skills(
     ordinary = [item for item in scored if item.trajectory in usable]
     for item, sample in zip(ordinary, contexts, strict=True):
         if sample.token_ids == item.sample.token_ids or sample.response_ids != item.sample.response_ids:
-            raise RuntimeError(
+            raise RunStopped(
                 f"skills: the skill context of trajectory {item.trajectory} equals the ordinary one or has other responses; "
                 "check where the environment puts the skill in its prompts"
             )

