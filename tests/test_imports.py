@@ -22,7 +22,7 @@ PARTS = {"objectives", "hindsight", "policy", "environments"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "files": set(),
-    "trajectory": {"files"},
+    "trajectory": {"files", "errors"},
     "objectives": set(),
     "environments": DATA,
     "hindsight": DATA,
@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "methods": DATA | PARTS,
     "config": {"errors"},
     "training": DATA | PARTS | {"methods", "config", "evaluation", "report"},
-    "evaluation": DATA | PARTS | {"methods", "config", "training"},
+    "evaluation": DATA | PARTS | {"methods", "config"},
     "report": DATA | PARTS | {"evaluation"},
     "cli": DATA | PARTS | {"methods", "config", "training", "evaluation", "report"},
 }

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerBase
 
+from seed_opd.errors import RunStopped
 from seed_opd.methods import TABLE, Advantage, Method, loss_of, resolve
 from seed_opd.policy.context import make_context
 from seed_opd.training.signals import Scored, score, signals_of, step_advantages
@@ -201,7 +202,7 @@ def test_a_skill_that_changes_no_prompt_stops_the_run(tokenizer):
         def opening(self, goal, observation, skill):
             return super().opening(goal, observation, None)
 
-    with pytest.raises(RuntimeError, match="the skill context of trajectory 0 equals the ordinary one"):
+    with pytest.raises(RunStopped, match="the skill context of trajectory 0 equals the ordinary one"):
         scored_by(tokenizer, TABLE["seed"], [episode(tokenizer, ["a"])], [SKILL], environment=Deaf())
 
 
