@@ -48,7 +48,7 @@ class EnvironmentConfig(Section):
     train_split: str = "train"
     """The split that training draws its tasks from."""
     train_tasks: int | None = Field(default=None, ge=1)
-    """Use only this many training tasks, the first of a seeded shuffle; all by default."""
+    """Stage 2 uses only this many training tasks, the first of a seeded shuffle; all by default."""
 
 
 class ContextConfig(Section):

@@ -11,14 +11,14 @@ from seed_opd.hindsight.analyzer import Analyzer
 from seed_opd.policy.rollout import Assignment
 from seed_opd.training.pairs import SKILLS, TRAJECTORIES
 from seed_opd.training.progress import Display
-from seed_opd.training.setup import Parts, train_tasks
+from seed_opd.training.setup import Parts, shuffled_tasks
 from seed_opd.trajectory import SkillStatus, Task, Trajectory, read_trajectories, write_jsonl
 
 
 def collect(parts: Parts, folder: Path) -> list[Trajectory]:
     """Play `stage1.tasks` training tasks `stage1.rollouts` times each, evenly over the categories, and write them down."""
     settings, environment = parts.config.stage1, parts.environment
-    tasks = _balanced(train_tasks(parts.config, environment), environment.category, settings.tasks)
+    tasks = _balanced(shuffled_tasks(parts.config, environment), environment.category, settings.tasks)
     assignments = [
         Assignment(t, f"{parts.config.seed}/collect/{t}/{member}") for t in tasks for member in range(settings.rollouts)
     ]

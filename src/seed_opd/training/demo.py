@@ -20,6 +20,7 @@ from seed_opd.training.collect import annotate, collect
 from seed_opd.training.evaluate import evaluate
 from seed_opd.training.setup import external_analyzer, set_up
 from seed_opd.training.sft import fine_tune
+from seed_opd.trajectory import read_jsonl
 
 METHODS = ("grpo", "seed")
 
@@ -86,6 +87,23 @@ def _show(folder: Path, console: Console) -> None:
     named = [("base", last(folder / "base")), ("after stage 1", start), *finals]
     _print(success_table("Success, 95% intervals", named), console)
     _print(difference_table(finals[0], finals[1:]), console)
+    _print(training_table([folder / method for method in METHODS]), console)
+
+
+def training_table(runs: Sequence[Path]) -> TableText:
+    """Success on the training tasks, at temperature 1, in the first and the last pass over them."""
+    rows = []
+    for run in runs:
+        config = load(str(run / "config.yaml"))
+        success = [row["success"] for row in read_jsonl(run / "metrics.jsonl") if row["kind"] == "train"]
+        updates = min(len(success), max(1, (config.environment.train_tasks or 0) // config.rollout.tasks))
+        first, final = (sum(part) / updates for part in (success[:updates], success[-updates:]))
+        rows.append(
+            [run.name.upper(), f"{first:.1%}", f"{final:.1%}", str(updates * config.rollout.tasks * config.rollout.group)]
+        )
+    return TableText(
+        "Success on the training tasks, while training", ["policy", "first pass", "last pass", "episodes a pass"], rows
+    )
 
 
 def _print(text: TableText, console: Console) -> None:

@@ -109,7 +109,15 @@ def policy_analyzer(parts: Parts) -> PolicyAnalyzer:
     decoder = SchemaDecoder(engine.tokenizer, engine.model.config.vocab_size, limits) if settings.constrained else None
     sampling = Sampling(temperature=0.0, max_tokens=settings.max_tokens)
     encode = parts.context.template.opening
-    return PolicyAnalyzer(engine, encode, sampling, settings.max_prompt_tokens, decoder=decoder, limits=limits)
+    return PolicyAnalyzer(
+        engine,
+        encode,
+        sampling,
+        settings.max_prompt_tokens,
+        decoder=decoder,
+        limits=limits,
+        batch_size=parts.config.rollout.concurrency,
+    )
 
 
 def external_analyzer(config: Config, kind: str, folder: Path) -> Analyzer:
@@ -138,12 +146,17 @@ def run_analyzer(parts: Parts, folder: Path) -> Analyzer:
 
 
 def train_tasks(config: Config, environment: Environment) -> list[Task]:
-    """The tasks that training draws from, in a seeded order; raises UserError when there are none."""
+    """The tasks that stage 2 draws from: the first of the seeded order."""
+    return shuffled_tasks(config, environment)[: config.environment.train_tasks]
+
+
+def shuffled_tasks(config: Config, environment: Environment) -> list[Task]:
+    """All training tasks in a seeded order; raises UserError when there are none."""
     tasks = list(environment.tasks(config.environment.train_split))
     if not tasks:
         raise UserError(f"environment.train_split: {config.environment.train_split!r} has no tasks; check the data.")
     random.Random(f"{config.seed}/train_tasks").shuffle(tasks)
-    return tasks[: config.environment.train_tasks]
+    return tasks
 
 
 def draw_tasks(config: Config, tasks: list[Task], update: int) -> list[Task]:
