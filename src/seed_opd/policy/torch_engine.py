@@ -21,16 +21,20 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 def load_model(path: Path | str, dtype: str, device: str = "cpu") -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Load a causal language model folder with its tokenizer; weights come from safetensors only.
+    """Load a causal language model with its tokenizer; weights come from safetensors only.
 
-    Raises UserError where the folder is missing or its tokenizer has no chat template.
+    A `Path` is a folder on this machine, a string may be a name on the hub too. Raises UserError where it is missing or its
+    tokenizer has no chat template.
     """
+    if isinstance(path, Path) and not path.is_dir():  # transformers would look for its name on the hub
+        raise UserError(f"model.path: {str(path)!r} cannot be loaded: there is no such folder.")
     disable_progress_bar()  # a bar per loaded folder would drown our own
     try:
         tokenizer = AutoTokenizer.from_pretrained(path)
         model = AutoModelForCausalLM.from_pretrained(path, dtype=DTYPES[dtype], use_safetensors=True)
     except (OSError, ValueError) as error:
-        raise UserError(f"model.path: {str(path)!r} cannot be loaded as a causal language model folder: {error}") from error
+        reason = " ".join(str(error).split())
+        raise UserError(f"model.path: {str(path)!r} cannot be loaded as a causal language model: {reason}") from error
     if tokenizer.chat_template is None:
         raise UserError(
             f"model.path: the tokenizer of {str(path)!r} has no chat template; use an instruct model or add one."
