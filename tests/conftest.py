@@ -8,29 +8,17 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 import torch
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
-from seed_opd.training.pretrain import END, PAD, START, TEMPLATE
+from seed_opd.training.pretrain import make_tokenizer
 
 torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")
 def tokenizer() -> PreTrainedTokenizerFast:
-    """A byte-level tokenizer of 267 tokens with the chat template and the tags of the tiny policy."""
-    made = Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(
-        vocab_size=259, special_tokens=[PAD, START, END], initial_alphabet=alphabet, show_progress=False
-    )
-    made.train_from_iterator([""], trainer)
-    made.add_tokens([AddedToken(tag, normalized=False) for tag in ("<think>", "</think>", "<action>", "</action>")])
-    fast = PreTrainedTokenizerFast(tokenizer_object=made, eos_token=END, pad_token=PAD, clean_up_tokenization_spaces=False)
-    fast.chat_template = TEMPLATE
-    return fast
+    """A tokenizer of bytes, with the chat template and the tags of the tiny policy."""
+    return make_tokenizer(iter([""]))
 
 
 def random_model(vocabulary: int, seed: int = 0) -> Qwen3ForCausalLM:
