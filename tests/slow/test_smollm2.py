@@ -17,7 +17,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from seed_opd.config import Config, load
+from seed_opd.config import AnalyzerConfig, Config, load
 from seed_opd.hindsight.schema import SKILL, SUMMARY
 from seed_opd.policy.rollout import Assignment
 from seed_opd.training.guards import AGREEMENT
@@ -92,6 +92,8 @@ def test_its_analysis_parses_because_it_is_decoded_under_the_schema(parts, traje
 
 def test_one_update_of_seed_moves_the_weights(config, home, tmp_path):
     model = home / "smollm2-acting"
+    rules = AnalyzerConfig(kind="rules")  # its own analyses are placeholders until stage 1 teaches it to write them
+    config = config.model_copy(update={"analyzer": rules})
     assert train(config, tmp_path, model=model).update == 1  # a guard that is not content would have raised
     [row] = [row for row in read_jsonl(tmp_path / "metrics.jsonl") if row["kind"] == "train"]
     assert row["invalid_share"] < 1.0
