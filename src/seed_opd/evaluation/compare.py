@@ -71,8 +71,8 @@ def difference_table(
         for first in baseline[1]
         if first.panel == one.panel
     ]
-    header = ["policy", "panel", "difference", "95% interval", "won alone", "lost alone", "p (McNemar)"]
-    return TableText(f"Difference to {baseline[0]}, paired by task", header, rows)
+    header = ["policy", "panel", "difference", "95% interval", "won alone", "lost alone", "p"]
+    return TableText(f"Difference to {baseline[0]}, paired by task (p: exact McNemar test)", header, rows)
 
 
 def comparison_tables(runs: Sequence[Path]) -> list[TableText]:
