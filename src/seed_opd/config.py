@@ -25,17 +25,49 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
+class LoraConfig(Section):
+    rank: int = Field(default=32, ge=1)
+    """Width of the adapters."""
+    alpha: float = Field(default=32.0, gt=0)
+    """The adapters' output is scaled by alpha / rank."""
+    targets: list[str] | Literal["all-linear"] = "all-linear"
+    """Names of the layers that get one."""
+
+
 class ModelConfig(Section):
     path: str = TINY
     """Hugging Face folder or hub name of a causal language model; `tiny` is the packaged one."""
     device: str = "auto"
     """Where it runs, as torch names it; `auto` is the GPU where there is one, else the CPU."""
     dtype: Literal["float32", "bfloat16"] = "float32"
-    """Number format of the weights."""
+    """Number format of the arithmetic; the trained weights and their sums over processes are float32 in any case."""
     template_options: dict[str, Any] = {}
     """Passed to the chat template as they are, for example {enable_thinking: false}."""
     micro_batch_tokens: int = Field(default=16384, ge=1)
     """Padded tokens in one forward pass; bounds memory, changes no result."""
+    logits_chunk: int = Field(default=1024, ge=1)
+    """Response tokens whose logits exist at a time; bounds memory, changes no result."""
+    lora: LoraConfig | None = None
+    """Train adapters instead of the weights (needs the extra `lora`); without them, the model is the reference policy."""
+    recompute: bool = False
+    """Compute each layer's activations again in the backward pass instead of keeping them: less memory, a third more time."""
+    compile: bool = False
+    """Let torch compile the layers; pays on long runs."""
+    offload: Literal["none", "reference", "training"] = "none"
+    """Keep in CPU memory what a GPU has no room for: the reference policy, or the optimizer's state and weights as well."""
+
+
+class EngineConfig(Section):
+    kind: Literal["torch", "tinker"] = "torch"
+    """Who trains: this process (and those that torchrun started beside it), or a server that speaks the Tinker protocol."""
+    sampler: Literal["torch", "vllm", "vllm-server"] = "torch"
+    """Who samples for the torch engine: itself, vLLM in this process, or a vLLM server (extra `vllm`)."""
+    url: str = ""
+    """Where the Tinker or vLLM server listens."""
+    api_key_variable: str | None = None
+    """Name of the environment variable that holds the server's key; none for a server without keys."""
+    options: dict[str, Any] = {}
+    """Passed to vLLM as they are, for example {gpu_memory_utilization: 0.5}."""
 
 
 class EnvironmentConfig(Section):
@@ -179,6 +211,7 @@ class Config(Section):
     tensorboard: bool = False
     """Also write TensorBoard events (needs the extra `tensorboard`)."""
     model: ModelConfig = ModelConfig()
+    engine: EngineConfig = EngineConfig()
     environment: EnvironmentConfig = EnvironmentConfig()
     context: ContextConfig = ContextConfig()
     rollout: RolloutConfig = RolloutConfig()

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from seed_opd.policy.engine import Sampling
-from seed_opd.policy.sampler import Sampler
+from seed_opd.policy.sampler import TorchSampler
 
 END = 7
 
@@ -42,7 +42,7 @@ def prompts_of(count, seed=0):
 def test_batched_equals_naive(model, temperature):
     sampling, prompts = Sampling(temperature, 12), prompts_of(6)
     seeds = [f"s{number}" for number in range(6)]
-    sampled = Sampler(model, [END]).sample(prompts, sampling, seeds)
+    sampled = TorchSampler(model, [END]).sample(prompts, sampling, seeds)
     for one, prompt, seed in zip(sampled, prompts, seeds, strict=True):
         drawn, log_probs = naive(model, prompt, seed, sampling)
         assert list(one.ids) == drawn
@@ -52,11 +52,11 @@ def test_batched_equals_naive(model, temperature):
 
 def test_a_growing_conversation_equals_reading_it_anew(model):
     sampling, conversations = Sampling(1.0, 9), prompts_of(8)
-    kept, rng = Sampler(model, [END]), random.Random(1)
+    kept, rng = TorchSampler(model, [END]), random.Random(1)
     for turn in range(4):
         seeds = [f"{turn}/{number}" for number in range(len(conversations))]
         cached = kept.sample(conversations, sampling, seeds, keys=list(range(len(conversations))))
-        fresh = Sampler(model, [END]).sample(conversations, sampling, seeds)
+        fresh = TorchSampler(model, [END]).sample(conversations, sampling, seeds)
         assert [one.ids for one in cached] == [one.ids for one in fresh]
         for a, b in zip(cached, fresh, strict=True):
             assert a.log_probs == pytest.approx(b.log_probs, abs=1e-4)
@@ -67,7 +67,7 @@ def test_a_growing_conversation_equals_reading_it_anew(model):
 
 
 def test_the_cache_is_used_and_finished_conversations_leave(model):
-    kept, sampling = Sampler(model, [END]), Sampling(1.0, 4)
+    kept, sampling = TorchSampler(model, [END]), Sampling(1.0, 4)
     prompts = [[*range(20, 60)], [*range(60, 100)]]
     first = kept.sample(prompts, sampling, ["a", "b"], keys=["x", "y"])
     read = []
@@ -79,7 +79,7 @@ def test_the_cache_is_used_and_finished_conversations_leave(model):
 
 
 def test_a_changed_history_is_read_anew(model):
-    kept, sampling = Sampler(model, [END]), Sampling(1.0, 4)
+    kept, sampling = TorchSampler(model, [END]), Sampling(1.0, 4)
     kept.sample([[1, 2, 3, 4]], sampling, ["a"], keys=["x"])
     again = kept.sample([[1, 9, 3, 4, 5, 6, 8, 9, 10]], sampling, ["b"], keys=["x"])
     assert list(again[0].ids) == naive(model, [1, 9, 3, 4, 5, 6, 8, 9, 10], "b", sampling)[0]
@@ -87,8 +87,8 @@ def test_a_changed_history_is_read_anew(model):
 
 def test_results_do_not_depend_on_the_rest_of_the_batch(model):
     sampling, prompts = Sampling(1.0, 10), prompts_of(10, seed=3)
-    together = Sampler(model, [END]).sample(prompts, sampling, [str(n) for n in range(10)])
-    alone = [Sampler(model, [END]).sample([p], sampling, [str(n)])[0] for n, p in enumerate(prompts)]
+    together = TorchSampler(model, [END]).sample(prompts, sampling, [str(n) for n in range(10)])
+    alone = [TorchSampler(model, [END]).sample([p], sampling, [str(n)])[0] for n, p in enumerate(prompts)]
     assert [one.ids for one in together] == [one.ids for one in alone]
 
 
@@ -109,13 +109,13 @@ class OnlyEven:
 
 def test_a_constraint_holds_and_ends_a_response(model):
     constraint = OnlyEven(model.config.vocab_size)
-    sampled = Sampler(model, [END]).sample(prompts_of(5), Sampling(1.0, 20), ["s"] * 5, constraint=constraint)
+    sampled = TorchSampler(model, [END]).sample(prompts_of(5), Sampling(1.0, 20), ["s"] * 5, constraint=constraint)
     assert all(token % 2 == 0 for one in sampled for token in one.ids)
     assert [len(one.ids) for one in sampled] == [3] * 5 and all(one.finished for one in sampled)
 
 
 def test_frequencies_follow_the_distribution(model):
-    sampled = Sampler(model, [END]).sample([[5, 6, 7]] * 4000, Sampling(1.0, 1), [str(n) for n in range(4000)])
+    sampled = TorchSampler(model, [END]).sample([[5, 6, 7]] * 4000, Sampling(1.0, 1), [str(n) for n in range(4000)])
     with torch.inference_mode():
         expected = model(input_ids=torch.tensor([[5, 6, 7]])).logits[0, -1].softmax(-1)
     counts = torch.bincount(torch.tensor([one.ids[0] for one in sampled]), minlength=len(expected)) / 4000

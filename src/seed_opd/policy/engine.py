@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -54,10 +54,36 @@ micro-batches nor another component changes its weight.
 """
 
 
+class Sampler(Protocol):
+    """Draws responses with weights that it holds, or shares with the trainer."""
+
+    def sample(
+        self,
+        prompts: Sequence[Sequence[int]],
+        sampling: Sampling,
+        seeds: Sequence[str],
+        *,
+        keys: Sequence[Hashable] | None = None,
+        constraint: Constraint | None = None,
+    ) -> list[Sampled]:
+        """See `Engine.sample`."""
+
+    def publish(self, weights: Callable[[], Iterator[tuple[str, Tensor]]]) -> None:
+        """Go on with the trained weights: `weights` yields each one whole, under its Hugging Face name.
+
+        A sampler that shares the trainer's memory only forgets what it cached under the old ones.
+        """
+
+
 class Engine(Protocol):
     """Sample, score, train, publish, save: one small interface over weights."""
 
     tokenizer: PreTrainedTokenizerBase
+    vocab_size: int
+    """Width of the logits, which can exceed the tokenizer."""
+
+    def describe(self) -> dict[str, str | int]:
+        """What a run notes about it at its start: sizes and versions of what computes."""
 
     def sample(
         self,

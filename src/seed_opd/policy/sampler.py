@@ -33,7 +33,7 @@ class _Row:
     finished: bool = False
 
 
-class Sampler:
+class TorchSampler:
     """Draws responses. It keeps caches of the conversations whose keys it was last given, and of no others."""
 
     def __init__(self, model: PreTrainedModel, end_ids: Sequence[int]) -> None:
@@ -41,8 +41,8 @@ class Sampler:
         self.end_ids = frozenset(end_ids)
         self._kept: dict[Hashable, tuple[list[int], LayerRows]] = {}
 
-    def clear(self) -> None:
-        """Forget all caches; needed whenever the weights change."""
+    def publish(self, weights: object = None) -> None:
+        """The weights are the trainer's own; only what was cached under the old ones must go."""
         self._kept.clear()
 
     @torch.inference_mode()
@@ -51,6 +51,7 @@ class Sampler:
         prompts: Sequence[Sequence[int]],
         sampling: Sampling,
         seeds: Sequence[str],
+        *,
         keys: Sequence[Hashable] | None = None,
         constraint: Constraint | None = None,
     ) -> list[Sampled]:

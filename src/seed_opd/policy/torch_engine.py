@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 
 import torch
+import transformers
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
@@ -13,8 +14,8 @@ from transformers.utils.logging import disable_progress_bar
 
 from seed_opd.errors import RunStopped, UserError
 from seed_opd.files import replace_folder
-from seed_opd.policy.engine import Constraint, Loss, Sampled, Sampling, Signals
-from seed_opd.policy.sampler import Sampler
+from seed_opd.policy.engine import Constraint, Loss, Sampled, Sampler, Sampling, Signals
+from seed_opd.policy.sampler import TorchSampler
 from seed_opd.policy.samples import Sample, batches_by_tokens
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -55,6 +56,7 @@ class TorchEngine:
         tokenizer: PreTrainedTokenizerBase,
         *,
         reference: PreTrainedModel | None = None,
+        sampler: Sampler | None = None,
         betas: tuple[float, float] = (0.9, 0.999),
         weight_decay: float = 0.01,
         max_grad_norm: float = 1.0,
@@ -62,12 +64,21 @@ class TorchEngine:
     ) -> None:
         self.model = model.eval()
         self.tokenizer = tokenizer
+        self.vocab_size: int = model.config.vocab_size
         self.reference = reference.eval().requires_grad_(False) if reference is not None else None
         self.max_grad_norm = max_grad_norm
         self.micro_batch_tokens = micro_batch_tokens
         self.optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, betas=betas, weight_decay=weight_decay, fused=True)
-        self.sampler = Sampler(model, [tokenizer.eos_token_id])
+        self.sampler: Sampler = sampler or TorchSampler(model, [tokenizer.eos_token_id])
         _check_head(model)
+
+    def describe(self) -> dict[str, str | int]:
+        return {
+            "parameters": self.model.num_parameters(),
+            "threads": torch.get_num_threads(),
+            "torch": torch.__version__,
+            "transformers": transformers.__version__,
+        }
 
     # ---- sampling
 
@@ -80,11 +91,10 @@ class TorchEngine:
         keys: Sequence[Hashable] | None = None,
         constraint: Constraint | None = None,
     ) -> list[Sampled]:
-        return self.sampler.sample(prompts, sampling, seeds, keys, constraint)
+        return self.sampler.sample(prompts, sampling, seeds, keys=keys, constraint=constraint)
 
     def publish(self) -> None:
-        """The sampler shares the trained weights; only what it cached under the old ones must go."""
-        self.sampler.clear()
+        self.sampler.publish(lambda: self.model.named_parameters())
 
     # ---- scoring
 
@@ -147,7 +157,7 @@ class TorchEngine:
             }
             if moments:
                 self.optimizer.state[parameter] = moments
-        self.sampler.clear()
+        self.publish()
 
     def _optimizer_tensors(self) -> Iterator[tuple[str, Tensor]]:
         for name, parameter in self.model.named_parameters():

@@ -10,7 +10,6 @@ from importlib import resources
 from pathlib import Path
 
 import torch
-import transformers
 
 from seed_opd.config import TINY, Config
 from seed_opd.environments import Environment, make
@@ -22,7 +21,7 @@ from seed_opd.hindsight.remote import RemoteAnalyzer
 from seed_opd.hindsight.rules import RulesAnalyzer
 from seed_opd.hindsight.schema import Limits
 from seed_opd.policy.context import Context, make_context
-from seed_opd.policy.engine import Sampling
+from seed_opd.policy.engine import Engine, Sampling
 from seed_opd.policy.rollout import Player
 from seed_opd.policy.torch_engine import TorchEngine, load_model
 from seed_opd.trajectory import Task
@@ -37,7 +36,7 @@ class Parts:
 
     config: Config
     environment: Environment
-    engine: TorchEngine
+    engine: Engine
     context: Context
     player: Player
 
@@ -90,10 +89,7 @@ def provenance(parts: Parts, model: Path | None) -> dict[str, str | int]:
     """What a run starts from, beside its config: the model and the versions of what computes."""
     return {
         "model": str(model or parts.config.model.path),
-        "parameters": parts.engine.model.num_parameters(),
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
+        **parts.engine.describe(),
     }
 
 
@@ -106,7 +102,7 @@ def policy_analyzer(parts: Parts) -> PolicyAnalyzer:
     """The policy itself as the analyzer: greedy, under the schema unless the config says otherwise."""
     settings, engine = parts.config.analyzer, parts.engine
     limits = Limits(settings.max_characters, settings.max_characters)
-    decoder = SchemaDecoder(engine.tokenizer, engine.model.config.vocab_size, limits) if settings.constrained else None
+    decoder = SchemaDecoder(engine.tokenizer, engine.vocab_size, limits) if settings.constrained else None
     sampling = Sampling(temperature=0.0, max_tokens=settings.max_tokens)
     encode = parts.context.template.opening
     return PolicyAnalyzer(
