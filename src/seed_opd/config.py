@@ -50,7 +50,7 @@ class ModelConfig(Section):
     lora: LoraConfig | None = None
     """Train adapters instead of the weights (needs the extra `lora`); without them, the model is the reference policy."""
     recompute: bool = False
-    """Compute each layer's activations again in the backward pass instead of keeping them: less memory, a third more time."""
+    """Compute activations again in the backward pass instead of keeping them: less memory, a third more time."""
     compile: bool = False
     """Let torch compile the layers; pays on long runs."""
     offload: Literal["none", "reference", "training"] = "none"
