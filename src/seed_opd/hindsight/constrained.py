@@ -22,8 +22,8 @@ from seed_opd.hindsight.schema import SKILL, SUMMARY, Limits
 
 _FRAME = (f'{{"{SUMMARY}":"', f'","{SKILL}":"', '"}')
 # A text starts with a letter, a digit or anything outside ASCII, so that it is never empty.
-_GRAMMAR = r"""
-root ::= "{\"%s\":\"" text "\",\"%s\":\"" text "\"}"
+GRAMMAR = rf"""
+root ::= "{{\"{SUMMARY}\":\"" text "\",\"{SKILL}\":\"" text "\"}}"
 text ::= [A-Za-z0-9\u00a1-\ud7ff\ue000-\U0010ffff] [^"\\\x00-\x1f\x7f-\u00a0\ud800-\udfff]*
 """
 _PARTIAL = 3
@@ -45,8 +45,7 @@ class SchemaDecoder:
         self.limits = limits or Limits()
         self._tokenizer = tokenizer
         information = xgrammar.TokenizerInfo.from_huggingface(tokenizer, vocab_size=vocab_size)
-        grammar = _GRAMMAR % (SUMMARY, SKILL)
-        self.grammar = xgrammar.GrammarCompiler(information, max_threads=1).compile_grammar(grammar)
+        self.compiled = xgrammar.GrammarCompiler(information, max_threads=1).compile_grammar(GRAMMAR)
         self.spelling: list[bytes] = information.decoded_vocab
         self.widths = torch.tensor([_width(token) for token in self.spelling], dtype=torch.int32)  # (vocabulary,)
         self.widths[list(tokenizer.added_tokens_decoder)] = _NEVER  # xgrammar would take "<pad>" for text
@@ -89,7 +88,13 @@ class _Row:
 
 
 class SchemaConstraint:
-    """One state per row of a batch. `cuts` counts the texts that were closed for length and not by the model."""
+    """One state per row of a batch. `cuts` counts the texts that were closed for length and not by the model.
+
+    `grammar` alone, for a sampler elsewhere, does not bound length: an answer that `max_tokens` cuts there does not parse,
+    and is counted with its status.
+    """
+
+    grammar = GRAMMAR
 
     def __init__(self, decoder: SchemaDecoder, rows: int, content: int) -> None:
         self.cuts = 0
@@ -151,7 +156,7 @@ class SchemaConstraint:
 
 
 def _matcher(decoder: SchemaDecoder) -> xgrammar.GrammarMatcher:
-    return xgrammar.GrammarMatcher(decoder.grammar, terminate_without_stop_token=True)
+    return xgrammar.GrammarMatcher(decoder.compiled, terminate_without_stop_token=True)
 
 
 def _unpack(bits: Tensor) -> Tensor:

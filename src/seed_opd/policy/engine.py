@@ -36,6 +36,9 @@ class Sampled:
 class Constraint(Protocol):
     """A grammar over responses, with one state per row of a batch."""
 
+    grammar: str
+    """The same in xgrammar's EBNF, for a sampler that keeps the states itself; `max_tokens` alone bounds a response there."""
+
     def mask(self, rows: Sequence[int]) -> Tensor:
         """Which tokens may come next, (rows, vocabulary) bool."""
 
