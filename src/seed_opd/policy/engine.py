@@ -37,7 +37,7 @@ class Constraint(Protocol):
     """A grammar over responses, with one state per row of a batch."""
 
     grammar: str
-    """The same in xgrammar's EBNF, for a sampler that keeps the states itself; `max_tokens` alone bounds a response there."""
+    """The same in xgrammar's EBNF, for a sampler that keeps the states itself; only `max_tokens` bounds a response there."""
 
     def mask(self, rows: Sequence[int]) -> Tensor:
         """Which tokens may come next, (rows, vocabulary) bool."""
