@@ -13,6 +13,7 @@ from seed_opd.config import Config, Section
 from seed_opd.methods import Method, loss_of
 from seed_opd.policy.context import make_context
 from seed_opd.policy.rollout import Assignment, Player
+from seed_opd.policy.language_model import LanguageModel
 from seed_opd.policy.torch_engine import TorchEngine
 
 ROOT = Path(__file__).parents[1]
@@ -33,7 +34,7 @@ def extending(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def player(extending: dict[str, Any], tokenizer: Any, model: Any, style: Any) -> Player:
-    engine = extending["Metered"](TorchEngine(model, tokenizer))
+    engine = extending["Metered"](TorchEngine(LanguageModel(model), tokenizer))
     context = make_context(style, tokenizer, extending["Doors"](), window=2, max_prompt_tokens=1024)
     limits = {"max_steps": 3, "max_response_tokens": 8, "invalid_penalty": 0.1, "concurrency": 4}
     return Player(engine, context, extending["Doors"], **limits)

@@ -17,11 +17,13 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src"
 PACKAGE = "seed_opd"
 
-DATA = {"trajectory", "files", "errors"}
+DATA = {"trajectory", "files", "errors", "processes"}
 PARTS = {"objectives", "hindsight", "policy", "environments"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
-    "files": set(),
+    "heartbeat": set(),
+    "processes": {"errors", "heartbeat"},
+    "files": {"processes"},
     "trajectory": {"files", "errors"},
     "objectives": set(),
     "environments": DATA,
@@ -34,9 +36,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "report": DATA | PARTS | {"evaluation"},
     "cli": DATA | PARTS | {"methods", "config", "training", "evaluation", "report"},
 }
-MODELS = {"torch", "transformers", "tokenizers", "safetensors", "xgrammar"}
+MODELS = {"torch", "transformers", "tokenizers", "safetensors", "xgrammar", "huggingface_hub", "peft"}
 MAY_IMPORT_MODELS: dict[str, set[str]] = {
     "objectives": {"torch"},
+    "processes": {"torch"},
+    "heartbeat": {"torch"},
     "methods": {"torch"},
     "hindsight": MODELS,
     "policy": MODELS,

@@ -8,9 +8,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from seed_opd.processes import is_main
+
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write text to a file beside its target, flush it to the disk, and rename it into place."""
+    """Write text to a file beside its target, flush it to the disk, and rename it into place.
+
+    Of several processes of one run only the main one writes.
+    """
+    if not is_main():
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     with temporary.open("w", encoding="utf-8") as stream:

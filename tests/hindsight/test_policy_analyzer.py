@@ -11,6 +11,7 @@ from seed_opd.hindsight.policy_analyzer import PolicyAnalyzer
 from seed_opd.hindsight.prompts import analyzer_prompt
 from seed_opd.hindsight.schema import Limits, render
 from seed_opd.policy.engine import Sampling
+from seed_opd.policy.language_model import LanguageModel
 from seed_opd.policy.torch_engine import TorchEngine
 from seed_opd.trajectory import Skill, Trajectory
 
@@ -96,7 +97,7 @@ def test_an_untrained_model_always_parses_under_the_schema(tokenizer: PreTrained
         num_key_value_heads=1,
         head_dim=16,
     )
-    engine = TorchEngine(Qwen3ForCausalLM(config), tokenizer)
+    engine = TorchEngine(LanguageModel(Qwen3ForCausalLM(config)), tokenizer)
     decoder = SchemaDecoder(tokenizer, config.vocab_size, Limits(summary=60, skill=60))
     budget = decoder.overhead + 20
     analyzer = PolicyAnalyzer(engine, tokenizer.encode, Sampling(0.0, budget), 4000, decoder=decoder, batch_size=2)

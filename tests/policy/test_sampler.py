@@ -6,7 +6,9 @@ import random
 
 import pytest
 import torch
+from transformers import Qwen3Config, Qwen3ForCausalLM
 
+from seed_opd.errors import UserError
 from seed_opd.policy.engine import Sampling
 from seed_opd.policy.sampler import TorchSampler
 
@@ -66,23 +68,54 @@ def test_a_growing_conversation_equals_reading_it_anew(model):
         ]
 
 
-def test_the_cache_is_used_and_finished_conversations_leave(model):
+@pytest.fixture()
+def read(model):
+    """Shapes (rows, tokens) of what the model has read so far."""
+    shapes: list[tuple[int, ...]] = []
+    model.model.embed_tokens.register_forward_hook(lambda module, inputs, output: shapes.append(tuple(inputs[0].shape)))
+    return shapes
+
+
+def test_the_cache_is_used_and_others_keep_theirs(model, read):
     kept, sampling = TorchSampler(model, [END]), Sampling(1.0, 4)
-    prompts = [[*range(20, 60)], [*range(60, 100)]]
-    first = kept.sample(prompts, sampling, ["a", "b"], keys=["x", "y"])
-    read = []
-    handle = model.model.embed_tokens.register_forward_hook(lambda module, inputs, output: read.append(inputs[0].shape[1]))
-    kept.sample([[*prompts[1], *first[1].ids, 3, 4]], sampling, ["c"], keys=["y"])
-    handle.remove()
-    assert read[0] <= 1 + 2  # the token drawn last and the two new ones, not the forty before
-    assert set(kept._kept) == {"y"}
+    prompts = {"x": [*range(20, 60)], "y": [*range(60, 100)]}
+    first = kept.sample(list(prompts.values()), sampling, ["a", "b"], keys=["x", "y"])
+    after = {key: [*prompt, *one.ids, 3, 4] for (key, prompt), one in zip(prompts.items(), first, strict=True)}
+    for key in ("y", "x"):  # the one that paused is still there when its turn comes
+        read.clear()
+        again = kept.sample([after[key]], sampling, ["c"], keys=[key])[0]
+        assert read[0] == (1, 2)  # the token drawn last and a new one, not the forty before; the newest is read alone
+        assert list(again.ids) == naive(model, after[key], "c", sampling)[0]
 
 
-def test_a_changed_history_is_read_anew(model):
+@pytest.mark.parametrize(
+    "drop", [lambda s: s.publish(), lambda s: s.forget(), lambda s: s.sample([[1, 2]], Sampling(), ["z"])]
+)
+def test_caches_go_with_the_weights_and_with_the_conversations(model, read, drop):
+    kept, sampling = TorchSampler(model, [END]), Sampling(1.0, 4)
+    kept.sample([[*range(20, 60)]], sampling, ["a"], keys=["x"])
+    drop(kept)
+    read.clear()
+    kept.sample([[*range(20, 60), 9, 9]], sampling, ["b"], keys=["x"])
+    assert read[0] == (1, 41)
+
+
+def test_equal_prompts_are_read_once(model, read):
+    prompts, seeds = [[*range(30)], [*range(50, 90)], [*range(30)], [*range(30)]], ["a", "b", "c", "d"]
+    sampled = TorchSampler(model, [END]).sample(prompts, Sampling(1.0, 8), seeds, keys=seeds)
+    assert read[0] == (2, 39) and {rows for rows, tokens in read if tokens > 1} == {2}
+    for one, prompt, seed in zip(sampled, prompts, seeds, strict=True):
+        assert list(one.ids) == naive(model, prompt, seed, Sampling(1.0, 8))[0]
+
+
+@pytest.mark.parametrize("changed", [[1, 9, 3, 4, 5, 6, 8, 9, 10], [1, 2], [1]])
+def test_a_changed_history_is_read_from_where_it_differs(model, read, changed):
     kept, sampling = TorchSampler(model, [END]), Sampling(1.0, 4)
     kept.sample([[1, 2, 3, 4]], sampling, ["a"], keys=["x"])
-    again = kept.sample([[1, 9, 3, 4, 5, 6, 8, 9, 10]], sampling, ["b"], keys=["x"])
-    assert list(again[0].ids) == naive(model, [1, 9, 3, 4, 5, 6, 8, 9, 10], "b", sampling)[0]
+    read.clear()
+    again = kept.sample([changed], sampling, ["b"], keys=["x"])
+    assert read[0] == (1, max(1, len(changed) - 2))
+    assert list(again[0].ids) == naive(model, changed, "b", sampling)[0]
 
 
 def test_results_do_not_depend_on_the_rest_of_the_batch(model):
@@ -112,6 +145,54 @@ def test_a_constraint_holds_and_ends_a_response(model):
     sampled = TorchSampler(model, [END]).sample(prompts_of(5), Sampling(1.0, 20), ["s"] * 5, constraint=constraint)
     assert all(token % 2 == 0 for one in sampled for token in one.ids)
     assert [len(one.ids) for one in sampled] == [3] * 5 and all(one.finished for one in sampled)
+
+
+class Framed:
+    """A constraint that forces a beginning, then leaves two tokens to choose."""
+
+    def __init__(self, vocabulary, beginning):
+        self.vocabulary, self.beginning, self.taken = vocabulary, beginning, {}
+
+    def mask(self, rows):
+        masks = torch.ones(len(rows), self.vocabulary, dtype=torch.bool)
+        for mask, row in zip(masks, rows, strict=True):
+            if self.taken.get(row, 0) < len(self.beginning):
+                mask[:] = False
+                mask[self.beginning[self.taken.get(row, 0)]] = True
+        return masks
+
+    def accept(self, row, token_id):
+        self.taken[row] = self.taken.get(row, 0) + 1
+        return self.taken[row] == len(self.beginning) + 2
+
+
+@pytest.mark.parametrize("most", [2, 3, 4, 20])
+def test_a_forced_beginning_is_read_with_the_prompt(model, read, most):
+    prompts, frame = prompts_of(5), [40, 41, 42]
+    sampled = TorchSampler(model, [END]).sample(
+        prompts, Sampling(0.0, most), ["s"] * 5, constraint=Framed(model.config.vocab_size, frame)
+    )
+    assert len(read) == (1 if most > 3 else 0) + max(0, min(most, 5) - 3)
+    for one, prompt in zip(sampled, prompts, strict=True):
+        expected, log_probs = naive(model, [*prompt, *frame], "s", Sampling(0.0, 2))
+        assert list(one.ids) == [*frame, *expected][:most] and one.finished == (most >= 5)
+        assert one.log_probs == pytest.approx([0.0, 0.0, 0.0, *log_probs][:most], abs=1e-4)
+
+
+def test_layers_with_sliding_windows(model):
+    kinds = ["full_attention", "sliding_attention"]
+    settings = {**model.config.to_dict(), "use_sliding_window": True, "sliding_window": 5, "layer_types": kinds}
+    model = Qwen3ForCausalLM(Qwen3Config.from_dict(settings)).eval()
+    sampling, prompts = Sampling(1.0, 12), prompts_of(4)
+    sampled = TorchSampler(model, [END]).sample(prompts, sampling, list("abcd"))
+    for one, prompt, seed in zip(sampled, prompts, "abcd", strict=True):
+        assert list(one.ids) == naive(model, prompt, seed, sampling)[0]
+
+
+def test_layers_without_keys_and_values_are_refused(model):
+    model.config.layer_types = ["full_attention", "linear_attention"]
+    with pytest.raises(UserError, match="linear_attention"):
+        TorchSampler(model, [END])
 
 
 def test_frequencies_follow_the_distribution(model):

@@ -11,13 +11,14 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from conftest import random_model
 from seed_opd.policy.samples import Sample
+from seed_opd.policy.language_model import LanguageModel
 from seed_opd.policy.torch_engine import TorchEngine
 from seed_opd.training.checkpoint import Checkpoints, Progress
 from seed_opd.training.sft import likelihood_loss
 
 
 def engine_of(tokenizer: Any, seed: int = 0) -> TorchEngine:
-    return TorchEngine(random_model(len(tokenizer), seed), tokenizer)
+    return TorchEngine(LanguageModel(random_model(len(tokenizer), seed)), tokenizer)
 
 
 def learn(engine: TorchEngine, steps: range) -> None:
@@ -29,7 +30,7 @@ def learn(engine: TorchEngine, steps: range) -> None:
 
 
 def weights(engine: TorchEngine) -> dict[str, bytes]:
-    return {name: value.numpy().tobytes() for name, value in engine.model.state_dict().items()}
+    return {name: value.numpy().tobytes() for name, value in engine.policy.model.state_dict().items()}
 
 
 def test_four_steps_are_two_steps_a_checkpoint_and_two_steps(tokenizer, tmp_path):
@@ -49,7 +50,7 @@ def test_a_checkpoint_is_a_hugging_face_folder(tokenizer, tmp_path):
     engine, checkpoints = engine_of(tokenizer), Checkpoints(tmp_path)
     checkpoints.save(engine, Progress(3))
     model = AutoModelForCausalLM.from_pretrained(checkpoints.model(3))
-    assert torch.equal(model.get_input_embeddings().weight, engine.model.get_input_embeddings().weight)
+    assert torch.equal(model.get_input_embeddings().weight, engine.policy.model.get_input_embeddings().weight)
     assert AutoTokenizer.from_pretrained(checkpoints.model(3)).chat_template == tokenizer.chat_template
 
 

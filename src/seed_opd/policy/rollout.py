@@ -9,6 +9,7 @@ from seed_opd.environments.base import Environment
 from seed_opd.errors import UserError
 from seed_opd.policy.context import Context, Situation
 from seed_opd.policy.engine import Engine, Sampled, Sampling
+from seed_opd.processes import count, spread
 from seed_opd.trajectory import Step, Task, Trajectory
 
 
@@ -64,8 +65,16 @@ class Player:
     def play(
         self, assignments: Sequence[Assignment], temperature: float, progress: Callable[[int], None] = lambda _: None
     ) -> list[Trajectory]:
-        """Play every assignment to its end, in order; the result does not depend on how many run at a time."""
-        trajectories = []
+        """Play every assignment to its end, in order; the result does not depend on how many run at a time.
+
+        Several processes play a part each; the progress is that of the main one, counted for all.
+        """
+        return spread(lambda share: self._play_share(share, temperature, progress), assignments)
+
+    def _play_share(
+        self, assignments: Sequence[Assignment], temperature: float, progress: Callable[[int], None]
+    ) -> list[Trajectory]:
+        trajectories: list[Trajectory] = []
         for start in range(0, len(assignments), self.concurrency):
             wave = assignments[start : start + self.concurrency]
             trajectories += self._play_wave(wave, Sampling(temperature, self.max_response_tokens), progress)
@@ -89,7 +98,7 @@ class Player:
             )
             for number, response in zip(active, responses, strict=True):
                 self._act(episodes[number], response)
-            progress(sum(episodes[n].done for n in active))
+            progress(count() * sum(episodes[n].done for n in active))
         return [self._finish(episode) for episode in episodes]
 
     def _act(self, episode: _Episode, response: Sampled) -> None:

@@ -1,4 +1,4 @@
-"""The in-process engine: one Hugging Face causal language model, sampled, scored and trained with torch."""
+"""The torch engine: one Hugging Face causal language model, sampled, scored and trained, on one process or on many."""
 
 from __future__ import annotations
 
@@ -7,74 +7,66 @@ from pathlib import Path
 
 import torch
 import transformers
+from huggingface_hub import save_torch_state_dict
 from safetensors.torch import load_file, save_file
 from torch import Tensor
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
-from transformers.utils.logging import disable_progress_bar
+from transformers import PreTrainedTokenizerBase
 
-from seed_opd.errors import RunStopped, UserError
+from seed_opd.errors import RunStopped
 from seed_opd.files import replace_folder
+from seed_opd.policy.adapters import adapters_off, has_adapters, merged
 from seed_opd.policy.engine import Constraint, Loss, Sampled, Sampler, Sampling, Signals
+from seed_opd.policy.language_model import LanguageModel, response_logprobs
+from seed_opd.policy.loading import load_model
 from seed_opd.policy.sampler import TorchSampler
 from seed_opd.policy.samples import Sample, batches_by_tokens
+from seed_opd.policy.sharding import hold_pieces, hold_whole, in_pieces, whole
+from seed_opd.processes import add_up, count, from_main, is_main, most, rank, spread
 
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-
-
-def load_model(path: Path | str, dtype: str, device: str = "cpu") -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Load a causal language model with its tokenizer; weights come from safetensors only.
-
-    A `Path` is a folder on this machine, a string may be a name on the hub too. Raises UserError where it is missing or its
-    tokenizer has no chat template.
-    """
-    if isinstance(path, Path) and not path.is_dir():  # transformers would look for its name on the hub
-        raise UserError(f"model.path: {str(path)!r} cannot be loaded: there is no such folder.")
-    disable_progress_bar()  # a bar per loaded folder would drown our own
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(path)
-        model = AutoModelForCausalLM.from_pretrained(path, dtype=DTYPES[dtype], use_safetensors=True)
-    except (OSError, ValueError) as error:
-        reason = " ".join(str(error).split())
-        raise UserError(f"model.path: {str(path)!r} cannot be loaded as a causal language model: {reason}") from error
-    if tokenizer.chat_template is None:
-        raise UserError(
-            f"model.path: the tokenizer of {str(path)!r} has no chat template; use an instruct model or add one."
-        )
-    torch.nn.Module.to(model, device)
-    return model, tokenizer
+FILLER = Sample((0, 0), ((1, 2),))
+"""What a process computes, for nothing, while others still have samples: their forward passes need all processes."""
 
 
 class TorchEngine:
     """See `policy.engine.Engine`.
 
-    `micro_batch_tokens` bounds the padded tokens of one forward pass, which bounds memory; results do not depend on it.
+    `reference` is what `logprobs` asks when told to; a policy with adapters is its own. `micro_batch_tokens` bounds the
+    padded tokens of one forward pass, which bounds memory; results do not depend on it, nor on the number of processes,
+    which share samples to score and to train on. `sample` draws for the process that calls it.
     """
 
     def __init__(
         self,
-        model: PreTrainedModel,
+        policy: LanguageModel,
         tokenizer: PreTrainedTokenizerBase,
         *,
-        reference: PreTrainedModel | None = None,
+        reference: LanguageModel | None = None,
         sampler: Sampler | None = None,
         betas: tuple[float, float] = (0.9, 0.999),
         weight_decay: float = 0.01,
         max_grad_norm: float = 1.0,
         micro_batch_tokens: int = 16384,
     ) -> None:
-        self.model = model.eval()
+        self.policy = policy
         self.tokenizer = tokenizer
-        self.vocab_size: int = model.config.vocab_size
-        self.reference = reference.eval().requires_grad_(False) if reference is not None else None
+        self.vocab_size: int = policy.model.config.vocab_size
+        self.reference = reference
         self.max_grad_norm = max_grad_norm
         self.micro_batch_tokens = micro_batch_tokens
-        self.optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, betas=betas, weight_decay=weight_decay, fused=True)
-        self.sampler: Sampler = sampler or TorchSampler(model, [tokenizer.eos_token_id])
-        _check_head(model)
+        self.adapted = has_adapters(policy)
+        hold_pieces(policy)
+        self._trained = {name: p for name, p in policy.model.named_parameters() if p.requires_grad}
+        self.optimizer = torch.optim.AdamW(
+            self._trained.values(), lr=0.0, betas=betas, weight_decay=weight_decay, fused=True
+        )
+        self.sampler: Sampler = sampler or TorchSampler(policy.model, [tokenizer.eos_token_id])
+        self.publish()
 
     def describe(self) -> dict[str, str | int]:
         return {
-            "parameters": self.model.num_parameters(),
+            "parameters": sum(parameter.numel() for parameter in self.policy.parameters()),
+            "trained_parameters": sum(parameter.numel() for parameter in self._trained.values()),
+            "processes": count(),
             "threads": torch.get_num_threads(),
             "torch": torch.__version__,
             "transformers": transformers.__version__,
@@ -94,15 +86,29 @@ class TorchEngine:
         return self.sampler.sample(prompts, sampling, seeds, keys=keys, constraint=constraint)
 
     def publish(self) -> None:
-        self.sampler.publish(lambda: self.model.named_parameters())
+        hold_whole(self.policy)
+        self.sampler.publish(lambda: merged(self.policy.model, whole))
 
     # ---- scoring
 
-    @torch.inference_mode()
     def logprobs(self, samples: Sequence[Sample], reference: bool = False) -> list[Tensor]:
-        model = self.reference if reference else self.model
-        if model is None:
+        if not reference:
+            return self._scores(self.policy, samples)
+        if self.adapted:
+            with adapters_off(self.policy.model):
+                return self._scores(self.policy, samples)
+        if self.reference is None:
             raise ValueError("this engine was made without a reference policy")
+        scores = self._scores(self.reference, samples)
+        hold_pieces(self.reference)
+        return scores
+
+    def _scores(self, model: LanguageModel, samples: Sequence[Sample]) -> list[Tensor]:
+        hold_whole(model)
+        return spread(lambda share: self._share_of_scores(model, share), samples)
+
+    @torch.no_grad()
+    def _share_of_scores(self, model: LanguageModel, samples: Sequence[Sample]) -> list[Tensor]:
         scores: list[Tensor] = [torch.empty(0)] * len(samples)
         for indices in batches_by_tokens([len(sample.token_ids) for sample in samples], self.micro_batch_tokens):
             batch = [samples[index] for index in indices]
@@ -114,20 +120,32 @@ class TorchEngine:
     # ---- learning
 
     def train(self, samples: Sequence[Sample], signals: Sequence[Signals], loss: Loss) -> dict[str, float]:
+        hold_pieces(self.policy)
+        order = sorted(range(len(samples)), key=lambda index: -len(samples[index].token_ids))
+        mine = order[rank() :: count()]  # each process gets its part of the long and of the short ones
+        batches = batches_by_tokens([len(samples[index].token_ids) for index in mine], self.micro_batch_tokens)
         sums: dict[str, float] = {}
-        for indices in batches_by_tokens([len(sample.token_ids) for sample in samples], self.micro_batch_tokens):
-            flat, entropy = response_logprobs(self.model, [samples[index] for index in indices])
-            parts = loss(flat, _concatenate([signals[index] for index in indices], flat.device))
-            gradients = {name: torch.autograd.grad(part, flat, retain_graph=True)[0] for name, part in parts.items()}
-            flat.backward(torch.stack(list(gradients.values())).sum(dim=0))
-            _add(sums, "entropy", entropy.sum())
-            for name, part in parts.items():
-                _add(sums, f"loss/{name}", part.detach())
-                _add(sums, f"signal/{name}", gradients[name].square().sum())
-        return {name: value**0.5 if name.startswith("signal/") else value for name, value in sums.items()}
+        for batch in batches:
+            indices = [mine[place] for place in batch]
+            self._accumulate([samples[index] for index in indices], [signals[index] for index in indices], loss, sums)
+        for _ in range(most(len(batches)) - len(batches)):
+            (response_logprobs(self.policy, [FILLER])[0] * 0.0).sum().backward()
+        return {name: value**0.5 if name.startswith("signal/") else value for name, value in add_up(sums).items()}
+
+    def _accumulate(self, samples: list[Sample], signals: list[Signals], loss: Loss, sums: dict[str, float]) -> None:
+        """Add the gradient of one micro-batch, and what is logged about it."""
+        flat, entropy = response_logprobs(self.policy, samples)  # (tokens,)
+        parts = loss(flat, _concatenate(signals, flat.device))
+        gradients = {name: torch.autograd.grad(part, flat, retain_graph=True)[0] for name, part in parts.items()}
+        # FSDP takes the mean over processes, and the loss is a sum
+        flat.backward(count() * torch.stack(list(gradients.values())).sum(dim=0))
+        _add(sums, "entropy", entropy.sum())
+        for name, part in parts.items():
+            _add(sums, f"loss/{name}", part.detach())
+            _add(sums, f"signal/{name}", gradients[name].square().sum())
 
     def step(self, learning_rate: float) -> dict[str, float]:
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.max_grad_norm)
+        norm = whole(torch.nn.utils.clip_grad_norm_(self._trained.values(), self.max_grad_norm))
         if not torch.isfinite(norm):
             self.optimizer.zero_grad(set_to_none=True)
             raise RunStopped("the gradient is not finite; lower the learning rate and resume from the last checkpoint.")
@@ -140,50 +158,67 @@ class TorchEngine:
     # ---- on disk
 
     def save(self, folder: Path) -> None:
+        """Adapters are saved as part of the weights that they adapt, so that anyone can load the folder."""
+        hold_pieces(self.policy)
+        model = self.policy.model
+        weights = _on_main(merged(model, whole))
+        hold_whole(self.policy)
+        if not is_main():
+            return
         with replace_folder(folder) as temporary:
-            self.model.save_pretrained(temporary)
+            model.config.architectures = [type(model).__name__]
+            model.config.dtype = torch.float32
+            model.config.save_pretrained(temporary)
+            if model.generation_config is not None:
+                model.generation_config.save_pretrained(temporary)
+            save_torch_state_dict(weights, temporary)
             self.tokenizer.save_pretrained(temporary)
 
     def save_state(self, folder: Path) -> None:
+        hold_pieces(self.policy)
+        tensors = _on_main(self._state())
+        hold_whole(self.policy)
+        if not is_main():
+            return
         with replace_folder(folder) as temporary:
-            save_file(dict(self._optimizer_tensors()), temporary / "optimizer.safetensors")
+            save_file(tensors, temporary / "optimizer.safetensors")
 
     def load_state(self, model: Path, state: Path) -> None:
-        self.model.load_state_dict(load_model(model, _dtype_name(self.model), str(self.model.device))[0].state_dict())
-        tensors = load_file(state / "optimizer.safetensors", device=str(self.model.device))
-        for name, parameter in self.model.named_parameters():
-            moments = {
-                key: tensors[f"{name}/{key}"] for key in ("step", "exp_avg", "exp_avg_sq") if f"{name}/{key}" in tensors
-            }
-            if moments:
-                self.optimizer.state[parameter] = moments
+        """Only the main process reads; the number of processes may be another than at the time of saving."""
+        hold_pieces(self.policy)
+        tensors = self._read(model, state) if is_main() else {}
+        steps = from_main(lambda: {name: float(tensor) for name, tensor in tensors.items() if name.endswith("/step")})
+        for name, parameter in self._trained.items():
+            with torch.no_grad():
+                parameter.copy_(in_pieces(tensors.get(f"{name}/weight"), parameter))
+            if f"{name}/step" in steps:
+                moments = {key: in_pieces(tensors.get(f"{name}/{key}"), parameter) for key in ("exp_avg", "exp_avg_sq")}
+                step = torch.tensor(steps[f"{name}/step"], device=parameter.device)
+                self.optimizer.state[parameter] = {"step": step, **moments}
         self.publish()
 
-    def _optimizer_tensors(self) -> Iterator[tuple[str, Tensor]]:
-        for name, parameter in self.model.named_parameters():
+    def _read(self, model: Path, state: Path) -> dict[str, Tensor]:
+        tensors = load_file(state / "optimizer.safetensors")
+        if not self.adapted:
+            tensors |= {f"{name}/weight": weight.detach() for name, weight in load_model(model).named_parameters()}
+        return tensors
+
+    def _state(self) -> Iterator[tuple[str, Tensor]]:
+        """The optimizer's moments, and the adapters, which the saved model does not hold apart."""
+        for name, parameter in self._trained.items():
+            if self.adapted:
+                yield f"{name}/weight", whole(parameter.detach())
             for key, value in self.optimizer.state.get(parameter, {}).items():
-                yield f"{name}/{key}", value
+                yield f"{name}/{key}", whole(value)
 
 
-def response_logprobs(model: PreTrainedModel, samples: Sequence[Sample]) -> tuple[Tensor, Tensor]:
-    """Log-probabilities and entropies (tokens,) of the response tokens of a batch, flat, in sample order.
-
-    Sequences are padded at the right, where causal attention never looks; the vocabulary is only reached at the positions
-    that predict a response token.
-    """
-    device = model.device
-    longest = max(len(sample.token_ids) for sample in samples)
-    ids = torch.tensor([[*sample.token_ids, *[0] * (longest - len(sample.token_ids))] for sample in samples], device=device)
-    hidden = model.base_model(input_ids=ids, use_cache=False).last_hidden_state  # (samples, tokens, width)
-    rows = [row for row, sample in enumerate(samples) for _ in range(sample.response_tokens)]
-    columns = [position for sample in samples for position in sample.positions]
-    before = hidden[rows, [column - 1 for column in columns]]  # (tokens, width)
-    logits = model.get_output_embeddings()(before).float()  # (tokens, vocabulary)
-    log_probs = torch.log_softmax(logits, dim=-1)
-    taken = log_probs.gather(1, ids[rows, columns][:, None])[:, 0]
-    with torch.no_grad():
-        entropy = -(log_probs.exp() * log_probs).sum(dim=-1)
-    return taken, entropy
+def _on_main(tensors: Iterator[tuple[str, Tensor]]) -> dict[str, Tensor]:
+    """In the main process's memory; all of them must ask, since each tensor is put together from all."""
+    kept = {}
+    for name, tensor in tensors:
+        if is_main():
+            kept[name] = tensor.cpu().contiguous()
+    return kept
 
 
 def _add(sums: dict[str, float], name: str, value: Tensor) -> None:
@@ -192,20 +227,3 @@ def _add(sums: dict[str, float], name: str, value: Tensor) -> None:
 
 def _concatenate(signals: Sequence[Signals], device: torch.device) -> dict[str, Tensor]:
     return {name: torch.cat([signal[name] for signal in signals]).to(device) for name in signals[0]}
-
-
-def _check_head(model: PreTrainedModel) -> None:
-    """Scoring applies the output head to chosen positions; refuse an architecture that does more than that to its logits."""
-    ids = torch.tensor([[0, 1, 2, 3]], device=model.device)
-    with torch.inference_mode():
-        whole = model(input_ids=ids, use_cache=False).logits
-        parts = model.get_output_embeddings()(model.base_model(input_ids=ids, use_cache=False).last_hidden_state)
-    if not torch.allclose(whole.float(), parts.float(), atol=1e-3):
-        raise UserError(
-            f"model.path: {type(model).__name__} changes its logits after the output head, which scoring does not support; "
-            "choose another architecture."
-        )
-
-
-def _dtype_name(model: PreTrainedModel) -> str:
-    return next(name for name, dtype in DTYPES.items() if dtype == model.dtype)

@@ -26,8 +26,8 @@ from seed_opd.hindsight.prompts import analyzer_prompt
 from seed_opd.hindsight.rules import RulesAnalyzer
 from seed_opd.hindsight.schema import render
 from seed_opd.policy.context import ChatTemplate, TranscriptContext
+from seed_opd.policy.loading import load_model
 from seed_opd.policy.samples import Sample, batches_by_tokens
-from seed_opd.policy.torch_engine import load_model
 from seed_opd.training.demonstrations import Demonstration, demonstrations
 
 MOST_TOKENS = 2048
@@ -226,7 +226,7 @@ def main() -> None:
 def _train(options: argparse.Namespace, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
     model, start, losses = make_model(tokenizer, options.seed), time.time(), []
     if options.start:
-        model.load_state_dict(load_model(options.start, "float32")[0].state_dict())
+        model.load_state_dict(load_model(options.start).state_dict())
     shards = list(islice(read_episodes(options.out), options.episodes // SHARD)) * options.epochs
     shards = [_thin(shard, tokenizer, options.skilled, f"{options.seed}/{number}") for number, shard in enumerate(shards)]
     print(json.dumps({"parameters": model.num_parameters(), "sequences": sum(len(shard) for shard in shards)}), flush=True)

@@ -9,12 +9,14 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from seed_opd.processes import is_main
+
 
 class Display:
     """Progress bars in a terminal, plain lines anywhere else."""
 
     def __init__(self, updates: int) -> None:
-        self.console = Console(stderr=True, highlight=False)
+        self.console = Console(stderr=True, highlight=False, quiet=not is_main())
         columns = (
             TextColumn("{task.description}"),
             BarColumn(),

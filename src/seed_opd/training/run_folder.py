@@ -10,6 +10,7 @@ from typing import Any
 from seed_opd.config import Config, dump
 from seed_opd.errors import UserError
 from seed_opd.files import write_atomically
+from seed_opd.processes import is_main
 from seed_opd.trajectory import Skill, Trajectory, read_jsonl, write_jsonl
 
 
@@ -19,7 +20,7 @@ class RunFolder:
     def __init__(self, path: Path, tensorboard: bool = False) -> None:
         self.path = path
         self.metrics = path / "metrics.jsonl"
-        self._board = _board(path) if tensorboard else None
+        self._board = _board(path) if tensorboard and is_main() else None
 
     def begin(self, config: Config) -> None:
         """Write the config; refuse a folder that holds another run."""
@@ -37,6 +38,8 @@ class RunFolder:
 
     def log(self, kind: str, update: int, values: Mapping[str, Any]) -> None:
         """Append one line to the metrics stream."""
+        if not is_main():
+            return
         row = {"update": update, "kind": kind, **values}
         self.path.mkdir(parents=True, exist_ok=True)
         with self.metrics.open("a", encoding="utf-8") as stream:

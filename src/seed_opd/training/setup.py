@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import random
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +13,7 @@ import torch
 from seed_opd.config import TINY, Config
 from seed_opd.environments import Environment, make
 from seed_opd.errors import UserError
-from seed_opd.hindsight.analyzer import Analyzer
+from seed_opd.hindsight.analyzer import Analyzer, AskedOnce, Shared
 from seed_opd.hindsight.constrained import SchemaDecoder
 from seed_opd.hindsight.policy_analyzer import PolicyAnalyzer
 from seed_opd.hindsight.remote import RemoteAnalyzer
@@ -23,7 +22,7 @@ from seed_opd.hindsight.schema import Limits
 from seed_opd.policy.context import Context, make_context
 from seed_opd.policy.engine import Engine, Sampling
 from seed_opd.policy.rollout import Player
-from seed_opd.policy.torch_engine import TorchEngine, load_model
+from seed_opd.training.engines import make_engine
 from seed_opd.trajectory import Task
 
 CHARACTERS_PER_TOKEN = 3
@@ -44,24 +43,15 @@ class Parts:
 def set_up(config: Config, *, model: Path | None = None, with_reference: bool = False) -> Parts:
     """Load the model and build everything around it; `model` replaces the config's.
 
-    The reference policy is a copy of the model that is loaded here.
+    The reference policy is the model that is loaded here, before it learns.
     """
     if config.threads is not None:
         torch.set_num_threads(config.threads)
     environment = make(config.environment.name, **config.environment.options)
-    loaded, tokenizer = load_model(model or model_path(config.model.path), config.model.dtype, _device(config.model.device))
-    engine = TorchEngine(
-        loaded,
-        tokenizer,
-        reference=copy.deepcopy(loaded) if with_reference else None,
-        betas=config.optimizer.betas,
-        weight_decay=config.optimizer.weight_decay,
-        max_grad_norm=config.optimizer.max_grad_norm,
-        micro_batch_tokens=config.model.micro_batch_tokens,
-    )
+    engine = make_engine(config, model or model_path(config.model.path), with_reference)
     context = make_context(
         config.context.style,
-        tokenizer,
+        engine.tokenizer,
         environment,
         window=config.context.window,
         max_prompt_tokens=config.context.max_prompt_tokens,
@@ -79,12 +69,6 @@ def set_up(config: Config, *, model: Path | None = None, with_reference: bool = 
     return Parts(config, environment, engine, context, player)
 
 
-def _device(name: str) -> str:
-    if name == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    return name
-
-
 def provenance(parts: Parts, model: Path | None) -> dict[str, str | int]:
     """What a run starts from, beside its config: the model and the versions of what computes."""
     return {
@@ -98,14 +82,14 @@ def model_path(path: str) -> Path | str:
     return Path(str(resources.files("seed_opd") / "policy" / "tiny")) if path == TINY else path
 
 
-def policy_analyzer(parts: Parts) -> PolicyAnalyzer:
+def policy_analyzer(parts: Parts) -> Analyzer:
     """The policy itself as the analyzer: greedy, under the schema unless the config says otherwise."""
     settings, engine = parts.config.analyzer, parts.engine
     limits = Limits(settings.max_characters, settings.max_characters)
     decoder = SchemaDecoder(engine.tokenizer, engine.vocab_size, limits) if settings.constrained else None
     sampling = Sampling(temperature=0.0, max_tokens=settings.max_tokens)
     encode = parts.context.template.opening
-    return PolicyAnalyzer(
+    analyzer = PolicyAnalyzer(
         engine,
         encode,
         sampling,
@@ -114,17 +98,18 @@ def policy_analyzer(parts: Parts) -> PolicyAnalyzer:
         limits=limits,
         batch_size=parts.config.rollout.concurrency,
     )
+    return Shared(analyzer)
 
 
 def external_analyzer(config: Config, kind: str, folder: Path) -> Analyzer:
     """An analyzer that needs no policy: rules, or a remote server whose answers are kept in the folder."""
     if kind == "rules":
-        return RulesAnalyzer()
+        return AskedOnce(RulesAnalyzer())
     settings = config.analyzer
     if not settings.model:
         raise UserError("analyzer.model: it is empty; name the remote server's model.")
     limits = Limits(settings.max_characters, settings.max_characters)
-    return RemoteAnalyzer(
+    remote = RemoteAnalyzer(
         settings.base_url,
         settings.model,
         folder / "analyses.jsonl",
@@ -133,6 +118,7 @@ def external_analyzer(config: Config, kind: str, folder: Path) -> Analyzer:
         max_prompt_characters=CHARACTERS_PER_TOKEN * settings.max_prompt_tokens,
         limits=limits,
     )
+    return AskedOnce(remote)
 
 
 def run_analyzer(parts: Parts, folder: Path) -> Analyzer:
