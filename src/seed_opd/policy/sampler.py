@@ -1,7 +1,7 @@
 """Batched sampling from a Hugging Face causal language model, with the log-probabilities of what was drawn.
 
-Prompts of unequal length stand left-padded in one batch. Rows that have ended leave the batch. For growing conversations the
-keys and values of each row are kept between calls, so that a turn costs its own tokens and not the whole episode again.
+The keys and values of every row lie in one cache that is written in place (`cache.py`). For growing conversations they stay
+there between calls, so that a turn costs its own tokens and not the whole episode again. Equal prompts are read once.
 """
 
 from __future__ import annotations
@@ -9,41 +9,64 @@ from __future__ import annotations
 import random
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import DynamicCache, PreTrainedModel
+from transformers import PreTrainedConfig, PreTrainedModel
+from transformers.cache_utils import get_layer_types_and_kwargs
 
+from seed_opd.errors import UserError
+from seed_opd.policy.cache import RowCache
 from seed_opd.policy.engine import Constraint, Sampled, Sampling
+from seed_opd.policy.samples import batches_by_tokens
 
-LayerRows = list[tuple[Tensor, Tensor]]
-"""Keys and values of one conversation, per layer, each (heads, tokens, head_size)."""
+READ_TOKENS = 8192
+"""Padded prompt tokens in one forward pass; bounds memory, changes no result."""
+
+_CROWDED = 0.9
+"""Rows that have ended leave the batch once fewer than this share of it is still answering."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Row:
-    """One conversation while it is being answered. `ids` are all its tokens; the cache may lack the newest."""
+    """One conversation while it is being answered: all its tokens, and how many of them, from the first on, are cached."""
 
     index: int
     ids: list[int]
     uniforms: random.Random
+    key: Hashable | None
+    cached: int = 0
     drawn: list[int] = field(default_factory=list)
     log_probs: list[float] = field(default_factory=list)
     finished: bool = False
+    done: bool = False  # finished, or cut
+
+    @property
+    def unread(self) -> int:
+        """Tokens before the newest that are not cached; the newest one is read when its answer is drawn."""
+        return len(self.ids) - 1 - self.cached
 
 
 class TorchSampler:
-    """Draws responses. It keeps caches of the conversations whose keys it was last given, and of no others."""
+    """Draws responses.
+
+    The caches of conversations with keys stay until a call continues none of them, or until `forget` or `publish`.
+    """
 
     def __init__(self, model: PreTrainedModel, end_ids: Sequence[int]) -> None:
         self.model = model
         self.end_ids = frozenset(end_ids)
-        self._kept: dict[Hashable, tuple[list[int], LayerRows]] = {}
+        self._windows = _windows(model.config)
+        self.forget()
 
     def publish(self, weights: object = None) -> None:
         """The weights are the trainer's own; only what was cached under the old ones must go."""
-        self._kept.clear()
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop all caches and their memory."""
+        self._cache = RowCache(len(self._windows))
+        self._rows: list[_Row] = []  # by row of the cache; those that are being answered come first
 
     @torch.inference_mode()
     def sample(
@@ -56,39 +79,92 @@ class TorchSampler:
         constraint: Constraint | None = None,
     ) -> list[Sampled]:
         """See `Engine.sample`."""
+        names = keys if keys is not None else [None] * len(prompts)
         rows = [
-            _Row(i, list(prompt), random.Random(seed)) for i, (prompt, seed) in enumerate(zip(prompts, seeds, strict=True))
+            _Row(index, list(prompt), random.Random(seed), key)
+            for index, (prompt, seed, key) in enumerate(zip(prompts, seeds, names, strict=True))
         ]
-        batch, kept = self._begin(rows, keys)
-        for _ in range(sampling.max_tokens):
-            self._draw(batch, sampling, constraint)
-            alive = [row for row in batch.rows if not row.finished]
-            if not alive or len(alive[0].drawn) == sampling.max_tokens:
-                break
-            if len(alive) <= len(batch.rows) // 2:
-                kept.update(batch.leave(keys))
-                batch.shrink()
-            batch.advance()
-        kept.update(batch.leave(keys, everyone=True))
-        self._kept = kept
+        if constraint is not None:
+            self._begin_answers(rows, constraint, sampling)
+        answering = [row for row in rows if not row.done]
+        self._seat(answering)
+        self._read(answering)
+        batch = len(answering)
+        while batch:
+            self._draw(self._rows[:batch], sampling, constraint)
+            answering = [row for row in self._rows[:batch] if not row.done]
+            if len(answering) < _CROWDED * batch:
+                self._to_front(answering)
+                batch = len(answering)
+        if keys is None:
+            self.forget()
         return [Sampled(tuple(row.drawn), tuple(row.log_probs), row.finished) for row in rows]
 
-    def _begin(
-        self, rows: list[_Row], keys: Sequence[Hashable] | None
-    ) -> tuple[_Batch, dict[Hashable, tuple[list[int], LayerRows]]]:
-        resumed = [self._kept.get(key) for key in keys] if keys is not None else [None] * len(rows)
-        self._kept = {}
-        usable = [
-            entry if entry is not None and len(entry[0]) < len(row.ids) and row.ids[: len(entry[0])] == entry[0] else None
-            for row, entry in zip(rows, resumed, strict=True)
-        ]
-        return _Batch(self.model, rows, usable), {}
+    # ---- before the first draw
 
-    def _draw(self, batch: _Batch, sampling: Sampling, constraint: Constraint | None) -> None:
-        """Draw the next token of every row that has not ended."""
-        alive = [position for position, row in enumerate(batch.rows) if not row.finished]
-        rows = [batch.rows[position] for position in alive]
-        logits = batch.logits[alive].float()  # (rows, vocabulary)
+    def _begin_answers(self, rows: list[_Row], constraint: Constraint, sampling: Sampling) -> None:
+        """Take the tokens that a constraint leaves no choice about: they can be read together with the prompt."""
+        choosing = rows
+        while choosing:
+            masks = constraint.mask([row.index for row in choosing])  # (rows, vocabulary)
+            forced = (masks.sum(dim=1) == 1).tolist()
+            tokens = masks.int().argmax(dim=1).tolist()
+            for row, token, only in zip(choosing, tokens, forced, strict=True):
+                if only:
+                    self._take(row, token, 0.0, sampling, constraint)
+            choosing = [row for row, only in zip(choosing, forced, strict=True) if only and not row.done]
+
+    def _seat(self, rows: list[_Row]) -> None:
+        """Give every row its place in the cache, at the front, and find out what of it is there already."""
+        places = {row.key: place for place, row in enumerate(self._rows) if row.key is not None}
+        if not any(row.key in places for row in rows):
+            self._rows, places = [], {}
+        for row in rows:
+            place = places.pop(row.key, None)
+            if place is None:
+                self._rows.append(row)
+            else:
+                before = self._rows[place]
+                row.cached = min(_common(before.ids[: before.cached], row.ids), len(row.ids) - 1)
+                self._rows[place] = row
+        self._to_front(rows)
+
+    def _to_front(self, rows: list[_Row]) -> None:
+        """Move rows to the front of the cache, as few as possible."""
+        wanted = {id(row) for row in rows}
+        leaving = [place for place in range(len(rows)) if id(self._rows[place]) not in wanted]
+        coming = [place for place in range(len(rows), len(self._rows)) if id(self._rows[place]) in wanted]
+        if coming:
+            self._cache.swap(leaving, coming, max(self._rows[place].cached for place in (*leaving, *coming)))
+        for here, there in zip(leaving, coming, strict=True):
+            self._rows[here], self._rows[there] = self._rows[there], self._rows[here]
+
+    def _read(self, rows: list[_Row]) -> None:
+        """Read every prompt but for its newest token; of new prompts that are equal, one, for all."""
+        place = {id(row): number for number, row in enumerate(self._rows)}
+        equals: dict[object, list[_Row]] = {}
+        for row in rows:
+            equals.setdefault(tuple(row.ids[:-1]) if row.cached == 0 else id(row), []).append(row)
+        readers = sorted((group[0] for group in equals.values() if group[0].unread), key=lambda row: place[id(row)])
+        for batch in batches_by_tokens([row.unread for row in readers], READ_TOKENS):
+            batched = [readers[number] for number in sorted(batch)]
+            self._forward([place[id(row)] for row in batched], [row.ids[row.cached : -1] for row in batched])
+            for row in batched:
+                row.cached = len(row.ids) - 1
+        for first, *others in equals.values():
+            if others and first.cached:
+                self._cache.copy(place[id(first)], [place[id(row)] for row in others], first.cached)
+                for row in others:
+                    row.cached = first.cached
+
+    # ---- drawing
+
+    def _draw(self, batch: list[_Row], sampling: Sampling, constraint: Constraint | None) -> None:
+        """Draw the next token of every row that has not ended; one that has reads a filler that nobody will see."""
+        logits = self._forward(range(len(batch)), [[0] if row.done else row.ids[-1:] for row in batch])
+        answering = [place for place, row in enumerate(batch) if not row.done]
+        rows = [batch[place] for place in answering]
+        logits = logits[answering].float()  # (rows, vocabulary)
         if constraint is not None:
             allowed = constraint.mask([row.index for row in rows]).to(logits.device)  # (rows, vocabulary)
             logits = logits.masked_fill(~allowed, -torch.inf)
@@ -96,11 +172,46 @@ class TorchSampler:
         tokens = _pick(log_probs, rows) if sampling.temperature > 0 else log_probs.argmax(dim=-1)
         taken = log_probs.gather(1, tokens[:, None])[:, 0]
         for row, token, log_prob in zip(rows, tokens.tolist(), taken.tolist(), strict=True):
-            row.drawn.append(token)
-            row.ids.append(token)
-            row.log_probs.append(log_prob)
-            complete = constraint is not None and constraint.accept(row.index, token)
-            row.finished = complete or token in self.end_ids
+            row.cached = len(row.ids)
+            self._take(row, token, log_prob, sampling, constraint)
+
+    def _take(self, row: _Row, token: int, log_prob: float, sampling: Sampling, constraint: Constraint | None) -> None:
+        row.drawn.append(token)
+        row.ids.append(token)
+        row.log_probs.append(log_prob)
+        complete = constraint is not None and constraint.accept(row.index, token)
+        row.finished = complete or token in self.end_ids
+        row.done = row.finished or len(row.drawn) == sampling.max_tokens
+
+    def _forward(self, places: Sequence[int], chunks: list[list[int]]) -> Tensor:
+        """Read a chunk per row behind what is cached of it; returns the logits of the last column, (rows, vocabulary).
+
+        Chunks are padded at the right: what the padding writes is beyond the row's end.
+        """
+        device, width = self.model.device, max(len(chunk) for chunk in chunks)
+        ids = torch.tensor([chunk + [0] * (width - len(chunk)) for chunk in chunks], device=device)
+        cached = [self._rows[place].cached for place in places]
+        columns = torch.tensor(cached, device=device)[:, None] + torch.arange(width, device=device)  # (rows, tokens)
+        length = max(cached) + width
+        self._cache.place(places, columns, length)
+        output = self.model(
+            input_ids=ids,
+            attention_mask=self._masks(columns, length),
+            position_ids=columns,
+            cache=self._cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        return output.logits[:, -1]
+
+    def _masks(self, columns: Tensor, length: int) -> Tensor | dict[str, Tensor] | None:
+        """Added to each new token's attention scores, (rows, 1, tokens, length); None where plain causality is enough."""
+        if columns.shape[1] == length and not any(self._windows):
+            return None
+        kinds = {window: _mask(columns, length, window, self.model.dtype) for window in set(self._windows)}
+        if len(kinds) == 1:
+            return kinds[self._windows[0]]
+        return {"full_attention" if window is None else "sliding_attention": mask for window, mask in kinds.items()}
 
 
 def _pick(log_probs: Tensor, rows: list[_Row]) -> Tensor:
@@ -111,87 +222,27 @@ def _pick(log_probs: Tensor, rows: list[_Row]) -> Tensor:
     return tokens.clamp(max=log_probs.shape[-1] - 1)
 
 
-class _Batch:
-    """The rows being answered, their caches stacked to the right, and the logits of their next token (rows, vocabulary)."""
-
-    def __init__(self, model: PreTrainedModel, rows: list[_Row], resumed: list[tuple[list[int], LayerRows] | None]) -> None:
-        self.model = model
-        self.rows = rows
-        self.device = model.device
-        lengths = [len(entry[0]) if entry else 0 for entry in resumed]
-        self.cache = DynamicCache(config=model.config)
-        self.mask = _left_padded_mask(lengths, self.device)  # (rows, cached tokens)
-        self.cached = lengths
-        if any(lengths):
-            self._stack([entry[1] if entry else None for entry in resumed], max(lengths))
-        self._forward([row.ids[length:] for row, length in zip(rows, lengths, strict=True)])
-
-    def advance(self) -> None:
-        """Feed the token that each row drew last; a row that has ended gets a masked filler."""
-        self._forward([[] if row.finished else row.ids[-1:] for row in self.rows])
-
-    def shrink(self) -> None:
-        """Drop the rows that have ended."""
-        alive = [position for position, row in enumerate(self.rows) if not row.finished]
-        index = torch.tensor(alive, device=self.device)
-        self.cache.batch_select_indices(index)
-        self.mask = self.mask[index]
-        self.rows = [self.rows[position] for position in alive]
-        self.cached = [self.cached[position] for position in alive]
-
-    def leave(self, keys: Sequence[Hashable] | None, everyone: bool = False) -> dict[Hashable, tuple[list[int], LayerRows]]:
-        """The caches of the rows that have ended (or of all), by conversation."""
-        if keys is None or not _croppable(self.cache):
-            return {}
-        return {
-            keys[row.index]: (row.ids[: self.cached[position]], self._row_cache(position))
-            for position, row in enumerate(self.rows)
-            if row.finished or everyone
-        }
-
-    def _row_cache(self, position: int) -> LayerRows:
-        valid = self.mask[position].nonzero()[:, 0]
-        layers: list[Any] = self.cache.layers
-        return [(layer.keys[position][:, valid], layer.values[position][:, valid]) for layer in layers]
-
-    def _stack(self, caches: list[LayerRows | None], length: int) -> None:
-        example = next(cache for cache in caches if cache)
-        for number, (keys, values) in enumerate(example):
-            stacked_keys = keys.new_zeros(len(caches), keys.shape[0], length, keys.shape[2])
-            stacked_values = values.new_zeros(len(caches), values.shape[0], length, values.shape[2])
-            for position, cache in enumerate(caches):
-                if cache:
-                    row_keys, row_values = cache[number]
-                    stacked_keys[position, :, length - row_keys.shape[1] :] = row_keys
-                    stacked_values[position, :, length - row_values.shape[1] :] = row_values
-            self.cache.update(stacked_keys, stacked_values, number)
-
-    def _forward(self, chunks: list[list[int]]) -> None:
-        """Read a chunk per row, left-padded, so that the last column holds every row's newest token."""
-        longest = max(len(chunk) for chunk in chunks)
-        ids = torch.tensor([[0] * (longest - len(chunk)) + chunk for chunk in chunks], device=self.device)
-        mask = _left_padded_mask([len(chunk) for chunk in chunks], self.device)
-        self.mask = torch.cat([self.mask, mask], dim=1)
-        positions = (self.mask.cumsum(dim=1) - 1).clamp(min=0)[:, -longest:]
-        output = self.model(
-            input_ids=ids,
-            attention_mask=self.mask,
-            position_ids=positions,
-            cache=self.cache,
-            use_cache=True,
-            logits_to_keep=1,
-        )
-        self.logits = output.logits[:, -1]
-        self.cached = [before + len(chunk) for before, chunk in zip(self.cached, chunks, strict=True)]
+def _mask(columns: Tensor, length: int, window: int | None, dtype: torch.dtype) -> Tensor:
+    behind = columns[:, None, :, None] - torch.arange(length, device=columns.device)  # (rows, 1, tokens, length)
+    hidden = behind < 0 if window is None else (behind < 0) | (behind >= window)
+    return torch.zeros(hidden.shape, dtype=dtype, device=columns.device).masked_fill_(hidden, -torch.inf)
 
 
-def _left_padded_mask(lengths: Sequence[int], device: torch.device) -> Tensor:
-    """(rows, longest) long: 0 for padding at the left, then 1."""
-    longest = max(lengths)
-    columns = torch.arange(longest, device=device)
-    return (columns[None, :] >= longest - torch.tensor(lengths, device=device)[:, None]).long()
+def _windows(config: PreTrainedConfig) -> list[int | None]:
+    """How many tokens each layer looks back, None for all; raises UserError for layers that keep anything else."""
+    kinds, options = get_layer_types_and_kwargs(config.get_text_config(decoder=True))
+    for kind in kinds:
+        if kind not in ("full_attention", "sliding_attention"):
+            raise UserError(
+                f"model.path: {config.model_type} has layers of the kind {kind!r}, which this sampler has no cache for; "
+                "sample with engine.sampler=vllm or choose another architecture."
+            )
+    return [option.get("sliding_window") for option in options]
 
 
-def _croppable(cache: DynamicCache) -> bool:
-    """Only full attention keeps every token, one column each; sliding windows and recurrent states are computed anew."""
-    return not any(cache.is_sliding)
+def _common(some: Sequence[int], others: Sequence[int]) -> int:
+    """Length of the longest common beginning."""
+    if some == others[: len(some)]:
+        return len(some)
+    differing = (count for count, (a, b) in enumerate(zip(some, others, strict=False)) if a != b)
+    return next(differing, min(len(some), len(others)))

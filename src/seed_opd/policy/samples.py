@@ -33,17 +33,19 @@ class Sample:
         return [self.token_ids[index] for index in self.positions]
 
 
-def batches_by_tokens(lengths: Sequence[int], budget: int) -> list[list[int]]:
+def batches_by_tokens(lengths: Sequence[int], budget: int, spared: int = 512) -> list[list[int]]:
     """Split indices into batches of similar length whose padded size (rows times longest) stays within `budget` tokens.
 
-    Longest first, so that a batch that does not fit in memory fails at once. A single sequence longer than the budget is a
-    batch of its own.
+    A batch also ends where the shorter rest would otherwise be padded by more than `spared` tokens, about what one more
+    forward pass costs beside its tokens. Longest first, so that a batch that does not fit in memory fails at once. A single
+    sequence longer than the budget is a batch of its own.
     """
     order = sorted(range(len(lengths)), key=lambda index: (-lengths[index], index))
     batches: list[list[int]] = []
     longest = 0
-    for index in order:
-        if batches and (len(batches[-1]) + 1) * longest <= budget:
+    for rest, index in zip(range(len(order), 0, -1), order, strict=True):
+        fits = batches and (len(batches[-1]) + 1) * longest <= budget
+        if fits and rest * (longest - lengths[index]) <= spared:
             batches[-1].append(index)
         else:
             batches.append([index])
