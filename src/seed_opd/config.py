@@ -28,7 +28,7 @@ class Section(BaseModel):
 class LoraConfig(Section):
     rank: int = Field(default=32, ge=1)
     """Width of the adapters."""
-    alpha: float = Field(default=32.0, gt=0)
+    alpha: int = Field(default=32, gt=0)
     """The adapters' output is scaled by alpha / rank."""
     targets: list[str] | Literal["all-linear"] = "all-linear"
     """Names of the layers that get one."""
@@ -116,6 +116,9 @@ class RolloutConfig(Section):
 class AnalyzerConfig(Section):
     kind: Literal["policy", "rules", "remote"] = "policy"
     """Who writes the skills."""
+    view: Literal["document", "conversation"] = "document"
+    """What the policy reads as its own analyzer: the episode written out in one message (reference code), or the conversation
+    that it played with one more message, which reads nothing twice (context.style: transcript)."""
     max_prompt_tokens: int = Field(default=16384, ge=64)
     """Longest analyzer prompt; the oldest middle steps of the episode are dropped beyond it, and counted."""
     max_tokens: int = Field(default=4096, ge=8)
@@ -219,6 +222,12 @@ class Config(Section):
     optimizer: OptimizerConfig = OptimizerConfig()
     stage1: Stage1Config = Stage1Config()
     evaluation: EvaluationConfig = EvaluationConfig()
+
+    @model_validator(mode="after")
+    def _viewable(self) -> Config:
+        if self.analyzer.view == "conversation" and self.context.style != "transcript":
+            raise ValueError("analyzer.view: conversation needs context.style=transcript; use document")
+        return self
 
 
 def load(recipe: str, overrides: Sequence[str] = ()) -> Config:

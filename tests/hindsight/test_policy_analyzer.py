@@ -1,5 +1,5 @@
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -10,6 +10,7 @@ from seed_opd.hindsight.constrained import SchemaConstraint, SchemaDecoder
 from seed_opd.hindsight.policy_analyzer import PolicyAnalyzer
 from seed_opd.hindsight.prompts import analyzer_prompt
 from seed_opd.hindsight.schema import Limits, render
+from seed_opd.hindsight.views import ConversationView, DocumentView
 from seed_opd.policy.engine import Sampling
 from seed_opd.policy.language_model import LanguageModel
 from seed_opd.policy.torch_engine import TorchEngine
@@ -33,6 +34,7 @@ class ScriptedEngine:
         self.tokenizer = tokenizer
         self.answers = answers
         self.batches: list[int] = []
+        self.keys: list[Sequence[Hashable] | None] = []
 
     def sample(
         self,
@@ -40,10 +42,12 @@ class ScriptedEngine:
         sampling: Any,
         seeds: Sequence[str],
         *,
+        keys: Sequence[Hashable] | None = None,
         constraint: SchemaConstraint | None = None,
     ) -> list[Answer]:
         assert constraint is None and len(seeds) == len(prompts)
         self.batches.append(len(prompts))
+        self.keys.append(keys)
         return [Answer([*self.tokenizer.encode(self._answer(ids)), self.tokenizer.eos_token_id]) for ids in prompts]
 
     def _answer(self, ids: Sequence[int]) -> str:
@@ -63,7 +67,7 @@ def test_answers_keep_the_order_of_the_episodes(tokenizer: PreTrainedTokenizerFa
         SHORT.goal: render(Skill("", "look")),
     }
     engine = ScriptedEngine(tokenizer, answers)
-    analyzer = PolicyAnalyzer(engine, tokenizer.encode, Sampling(0.0, 99), 9999, batch_size=2)
+    analyzer = PolicyAnalyzer(engine, DocumentView(tokenizer.encode, 9999), Sampling(0.0, 99), batch_size=2)
     skills = analyzer.analyze([CLEAN, LOST, SHORT, CLEAN])
     assert [skill.status for skill in skills] == ["ok", "unparsed", "ok", "ok"]
     assert [skill.skill for skill in skills] == ["take mug 1.", "", "look", "take mug 1."]
@@ -74,16 +78,18 @@ def test_answers_keep_the_order_of_the_episodes(tokenizer: PreTrainedTokenizerFa
 def test_length_is_counted_and_never_crashes(tokenizer: PreTrainedTokenizerFast) -> None:
     engine = ScriptedEngine(tokenizer, {SHORT.goal: render(Skill("", "look")), CLEAN.goal: render(Skill("", "take"))})
     whole = len(tokenizer.encode(analyzer_prompt(CLEAN).text))
-    analyzer = PolicyAnalyzer(engine, tokenizer.encode, Sampling(0.0, 99), whole - 1)
+    analyzer = PolicyAnalyzer(engine, DocumentView(tokenizer.encode, whole - 1), Sampling(0.0, 99))
     assert [skill.status for skill in analyzer.analyze([CLEAN, SHORT])] == ["ok", "ok"]
     assert analyzer.dropped_steps == 1
-    tight = PolicyAnalyzer(engine, tokenizer.encode, Sampling(0.0, 99), len(tokenizer.encode(analyzer_prompt(SHORT).text)))
+    short = len(tokenizer.encode(analyzer_prompt(SHORT).text))
+    tight = PolicyAnalyzer(engine, DocumentView(tokenizer.encode, short), Sampling(0.0, 99))
     skills = tight.analyze([CLEAN, SHORT])
     assert [skill.status for skill in skills] == ["error", "ok"] and "tokens, more than" in skills[0].raw
 
 
 def test_nothing_to_analyze(tokenizer: PreTrainedTokenizerFast) -> None:
-    assert PolicyAnalyzer(ScriptedEngine(tokenizer, {}), tokenizer.encode, Sampling(0.0, 99), 99).analyze([]) == []
+    view = DocumentView(tokenizer.encode, 99)
+    assert PolicyAnalyzer(ScriptedEngine(tokenizer, {}), view, Sampling(0.0, 99)).analyze([]) == []
 
 
 def test_an_untrained_model_always_parses_under_the_schema(tokenizer: PreTrainedTokenizerFast) -> None:
@@ -100,9 +106,28 @@ def test_an_untrained_model_always_parses_under_the_schema(tokenizer: PreTrained
     engine = TorchEngine(LanguageModel(Qwen3ForCausalLM(config)), tokenizer)
     decoder = SchemaDecoder(tokenizer, config.vocab_size, Limits(summary=60, skill=60))
     budget = decoder.overhead + 20
-    analyzer = PolicyAnalyzer(engine, tokenizer.encode, Sampling(0.0, budget), 4000, decoder=decoder, batch_size=2)
+    analyzer = PolicyAnalyzer(
+        engine, DocumentView(tokenizer.encode, 4000), Sampling(0.0, budget), decoder=decoder, batch_size=2
+    )
     trajectories: list[Trajectory] = [CLEAN, LOST, SHORT]
     skills = analyzer.analyze(trajectories)
     assert [skill.status for skill in skills] == ["ok"] * 3
     assert all(0 < len(skill.skill) <= 60 for skill in skills) and analyzer.cuts > 0
     assert analyzer.analyze(trajectories) == skills
+
+
+def test_a_conversation_is_continued_under_its_key_newest_batch_first(tokenizer: PreTrainedTokenizerFast) -> None:
+    answer = render(Skill("it went.", "look"))
+    engine = ScriptedEngine(tokenizer, {"asked": answer})
+    played = [replace(SHORT, seed=f"episode {number}") for number in range(5)]
+    asked: list[str] = []
+
+    def closing(trajectory: Trajectory, message: str, max_tokens: int) -> tuple[list[int], int]:
+        asked.append(message)
+        return tokenizer.encode("asked" if trajectory.seed != "episode 1" else "asked " * max_tokens), 2
+
+    analyzer = PolicyAnalyzer(engine, ConversationView(closing, 40), Sampling(0.0, 99), batch_size=2)
+    skills = analyzer.analyze(played)
+    assert [skill.status for skill in skills] == ["ok", "error", "ok", "ok", "ok"] and analyzer.dropped_steps == 10
+    assert engine.keys == [["episode 3", "episode 4"], ["episode 0", "episode 2"]]
+    assert all(message.startswith("The episode is over. Outcome: success\nAnalyse it.") for message in asked)

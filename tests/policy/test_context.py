@@ -106,3 +106,32 @@ def test_a_budget_that_cannot_hold_one_step_is_refused(tokenizer):
     for context in contexts(tokenizer, 100):
         with pytest.raises(UserError, match="max_prompt_tokens: 100 is too small"):
             context.samples(made)
+
+
+def test_a_finished_conversation_ends_with_one_more_message(tokenizer):
+    transcript, made = contexts(tokenizer)[1], trajectory(tokenizer, STEPS[:2])
+    ids, dropped = transcript.closing(made, "what was it?", 4096)
+    (sample,) = transcript.samples(made)
+    assert dropped == 0 and tuple(ids[: len(sample.token_ids)]) == sample.token_ids
+    asked = "\n<|im_start|>user\nwhat was it?<|im_end|>\n<|im_start|>assistant\n"
+    assert tokenizer.decode(ids[len(sample.token_ids) :]) == asked
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    lengths=st.lists(st.integers(1, 60), min_size=1, max_size=12),
+    budget=st.integers(200, 500),
+    room=st.integers(1, 900),
+    ended=st.booleans(),
+)
+def test_a_finished_conversation_leaves_out_the_oldest_steps_only(tokenizer, lengths, budget, room, ended):
+    made = trajectory(tokenizer, [("o" * length, f"r{n}") for n, length in enumerate(lengths)], ended)
+    transcript = contexts(tokenizer, budget)[1]
+    ids, dropped = transcript.closing(made, "what was it?", room)
+    text, final = tokenizer.decode(ids), transcript.samples(made)[-1]
+    assert text.startswith(f"<|im_start|>user\nG:goal K: O:{'o' * lengths[0]}<|im_end|>")
+    assert f"{made.steps[-1].response}<|im_end|>\n<|im_start|>user\nwhat was it?" in text
+    assert [f"\nr{n}<" in text for n in range(len(lengths))] == [n >= dropped for n in range(len(lengths))]
+    if room == 900:
+        assert tuple(ids[: len(final.token_ids)]) == final.token_ids
+    assert len(ids) <= room or dropped >= len(lengths) - 2

@@ -1,4 +1,4 @@
-"""The analyzer's prompt: one user message.
+"""The analyzer's prompt: one user message about an episode, or at the end of it.
 
 Its order is that of the reference code: the order to analyse, the fields, the constraints, a skeleton, the episode. What
 is asked of the skill depends on the outcome. The wording is ours, and short, so that a small context holds it.
@@ -52,11 +52,16 @@ def analyzer_prompt(
     return AnalyzerPrompt(text(dropped), dropped, fits(dropped))
 
 
-def instructions(outcome: Outcome) -> str:
+def question(outcome: Outcome) -> str:
+    """The message that ends the conversation in which the episode was played, and asks for its analysis."""
+    return f"The episode is over. Outcome: {outcome}\n{instructions(outcome, 'Analyse it.')}"
+
+
+def instructions(outcome: Outcome, order: str = "Analyse the finished episode below.") -> str:
     """The part that is the same for every trajectory with this outcome."""
     return "\n".join(
         [
-            "Analyse the finished episode below. Answer with valid JSON only.",
+            f"{order} Answer with valid JSON only.",
             "Fields:",
             f"1. {SUMMARY}: one sentence, what happened.",
             f"2. {SKILL}: {_ASK[outcome]}.",

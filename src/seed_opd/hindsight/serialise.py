@@ -20,6 +20,8 @@ def serialise(trajectory: Trajectory, dropped: int = 0) -> str:
 
 def steps_to_drop(trajectory: Trajectory, fits: Callable[[int], bool]) -> int:
     """The fewest middle steps to leave out so that `fits(dropped)` holds; all of them where nothing fits."""
+    if fits(0):
+        return 0
     low, high = 0, max(0, len(trajectory.steps) - 2)
     while low < high:
         middle = (low + high) // 2

@@ -46,10 +46,14 @@ class ChatTemplate:
         self.options = options or {}
         self.end_id: int = tokenizer.eos_token_id
         self.user_turn = lru_cache(maxsize=8192)(self._user_turn)
+        self._openings = lru_cache(maxsize=1024)(self._opening)
 
     def opening(self, message: str) -> list[int]:
         """Token ids of a conversation that begins with a user message and awaits the assistant's answer."""
-        return self._encode(self._render([{"role": "user", "content": message}]))
+        return list(self._openings(message))
+
+    def _opening(self, message: str) -> tuple[int, ...]:
+        return tuple(self._encode(self._render([{"role": "user", "content": message}])))
 
     def _user_turn(self, message: str) -> tuple[int, ...]:
         """Token ids between an answer and the next one, the answer's end token first."""
@@ -162,6 +166,20 @@ class TranscriptContext:
             for (first, answered), end in zip(segments, ends, strict=True)
         ]
 
+    def closing(self, trajectory: Trajectory, message: str, max_tokens: int) -> tuple[list[int], int]:
+        """The conversation as the last step ended it, and one more user message; and how many oldest steps it leaves out.
+
+        Beyond `max_tokens` more of them go, never the opening, the last step or the message, which may still be too long.
+        """
+        situation = _situation(trajectory, len(trajectory.steps) - 1)
+        turns = self._turns(situation.history, situation.observation)
+        opening, last = self._opening(situation, None), self._turn(trajectory.steps[-1], message)
+        lengths = [len(turn) for turn in turns]
+        first = _segments(len(opening), lengths, self.max_prompt_tokens)[-1][0]
+        while first < len(turns) - 1 and len(opening) + sum(lengths[first:]) + len(last) > max_tokens:
+            first += 1
+        return [*opening, *(token for turn in turns[first:] for token in turn), *last], first
+
     def dropped_steps(self, trajectory: Trajectory) -> int:
         situation = _situation(trajectory, len(trajectory.steps) - 1)
         turns = self._turns(situation.history, situation.observation)
@@ -176,12 +194,12 @@ class TranscriptContext:
     def _turns(self, history: Sequence[Step], observation: str) -> list[list[int]]:
         """Per earlier step, its response and the next user message."""
         following = [step.observation for step in history[1:]] + [observation]
-        return [self._turn(step, text) for step, text in zip(history, following, strict=False)]
+        return [self._turn(step, self.environment.reply(text)) for step, text in zip(history, following, strict=False)]
 
-    def _turn(self, step: Step, observation: str) -> list[int]:
-        message = self.template.user_turn(self.environment.reply(observation))
+    def _turn(self, step: Step, message: str) -> list[int]:
+        ids = self.template.user_turn(message)
         ended = bool(step.response_ids) and step.response_ids[-1] == self.template.end_id
-        return [*step.response_ids, *(message[1:] if ended else message)]
+        return [*step.response_ids, *(ids[1:] if ended else ids)]
 
 
 def make_context(

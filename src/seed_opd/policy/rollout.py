@@ -94,7 +94,7 @@ class Player:
                 [self.context.prompt(episodes[n].situation, episodes[n].assignment.skill) for n in active],
                 sampling,
                 [f"{episodes[n].assignment.seed}/{turn}" for n in active],
-                keys=active if self.context.grows else None,
+                keys=[episodes[n].assignment.seed for n in active] if self.context.grows else None,
             )
             for number, response in zip(active, responses, strict=True):
                 self._act(episodes[number], response)

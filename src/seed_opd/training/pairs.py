@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seed_opd.errors import UserError
-from seed_opd.hindsight.prompts import analyzer_prompt
 from seed_opd.hindsight.schema import render
+from seed_opd.hindsight.views import View
 from seed_opd.policy.context import ChatTemplate
 from seed_opd.policy.samples import Sample
 from seed_opd.trajectory import Skill, Trajectory, read_skills, read_trajectories
@@ -45,14 +45,8 @@ def split_by_task(rows: Sequence[Annotated], validation: float) -> tuple[list[An
     return [r for r in rows if r.trajectory.task not in held_out], [r for r in rows if r.trajectory.task in held_out]
 
 
-def pair_sample(template: ChatTemplate, row: Annotated, max_prompt_tokens: int) -> Sample:
+def pair_sample(template: ChatTemplate, view: View, row: Annotated) -> Sample:
     """One pair as a token sequence: the analyzer's prompt, then the JSON and the end token, which are trained."""
-    prompt = analyzer_prompt_ids(template, row.trajectory, max_prompt_tokens)
+    prompt = view.prompt(row.trajectory).ids
     target = [*template.tokenizer.encode(render(row.skill), add_special_tokens=False), template.end_id]
     return Sample((*prompt, *target), ((len(prompt), len(prompt) + len(target)),))
-
-
-def analyzer_prompt_ids(template: ChatTemplate, trajectory: Trajectory, max_prompt_tokens: int) -> list[int]:
-    """Token ids of the analyzer's prompt, its oldest middle steps left out where it is too long."""
-    message = analyzer_prompt(trajectory, max_prompt_tokens, lambda text: len(template.opening(text)))
-    return template.opening(message.text)

@@ -12,7 +12,7 @@ from seed_opd.errors import UserError
 from seed_opd.policy.engine import Engine, Signals
 from seed_opd.policy.samples import Sample
 from seed_opd.training.pairs import pair_sample, read_annotated, split_by_task
-from seed_opd.training.setup import Parts
+from seed_opd.training.setup import Parts, analyzer_view
 from seed_opd.training.sft import likelihood_loss
 
 
@@ -31,8 +31,8 @@ class Replay:
         if stage1 is None:
             raise UserError(f"replay_stage1: {share} needs the pairs of stage 1; give their folder with --stage1.")
         rows, _ = split_by_task(read_annotated(stage1), parts.config.stage1.validation)
-        longest = parts.config.analyzer.max_prompt_tokens
-        return cls([pair_sample(parts.context.template, row, longest) for row in rows], share, parts.config.seed)
+        view = analyzer_view(parts, parts.config.analyzer.max_prompt_tokens)
+        return cls([pair_sample(parts.context.template, view, row) for row in rows], share, parts.config.seed)
 
     def train(self, engine: Engine, update: int, trajectories: int) -> dict[str, float]:
         """Add the gradient of this update's pairs: their mean negative log-likelihood per token."""

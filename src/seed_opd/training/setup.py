@@ -19,7 +19,8 @@ from seed_opd.hindsight.policy_analyzer import PolicyAnalyzer
 from seed_opd.hindsight.remote import RemoteAnalyzer
 from seed_opd.hindsight.rules import RulesAnalyzer
 from seed_opd.hindsight.schema import Limits
-from seed_opd.policy.context import Context, make_context
+from seed_opd.hindsight.views import ConversationView, DocumentView, View
+from seed_opd.policy.context import Context, TranscriptContext, make_context
 from seed_opd.policy.engine import Engine, Sampling
 from seed_opd.policy.rollout import Player
 from seed_opd.training.engines import make_engine
@@ -88,17 +89,23 @@ def policy_analyzer(parts: Parts) -> Analyzer:
     limits = Limits(settings.max_characters, settings.max_characters)
     decoder = SchemaDecoder(engine.tokenizer, engine.vocab_size, limits) if settings.constrained else None
     sampling = Sampling(temperature=0.0, max_tokens=settings.max_tokens)
-    encode = parts.context.template.opening
     analyzer = PolicyAnalyzer(
         engine,
-        encode,
+        analyzer_view(parts, settings.max_prompt_tokens),
         sampling,
-        settings.max_prompt_tokens,
         decoder=decoder,
         limits=limits,
         batch_size=parts.config.rollout.concurrency,
     )
     return Shared(analyzer)
+
+
+def analyzer_view(parts: Parts, max_tokens: int) -> View:
+    """How the policy is shown the episodes that it analyses; stage 1 trains on the same."""
+    if parts.config.analyzer.view == "conversation":
+        assert isinstance(parts.context, TranscriptContext)  # the config refuses another style
+        return ConversationView(parts.context.closing, max_tokens)
+    return DocumentView(parts.context.template.opening, max_tokens)
 
 
 def external_analyzer(config: Config, kind: str, folder: Path) -> Analyzer:

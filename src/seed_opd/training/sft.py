@@ -22,7 +22,7 @@ from seed_opd.policy.samples import Sample
 from seed_opd.training.pairs import Annotated, pair_sample, read_annotated, split_by_task
 from seed_opd.training.progress import Display
 from seed_opd.training.run_folder import RunFolder
-from seed_opd.training.setup import Parts
+from seed_opd.training.setup import Parts, analyzer_view
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def fine_tune(parts: Parts, stage1: Path, folder: Path) -> Path:
     replay = [sample for row in training for sample in parts.context.samples(row.trajectory)] if settings.replay else []
     batches = _batches(parts, pairs, replay)
     run = RunFolder(folder)
-    run.metrics.unlink(missing_ok=True)
+    run.rewind(-1)
     run.log("sft_data", 0, {"pairs": len(pairs), "held_out": len(held_out), "too_long": too_long})
     display = Display(len(batches))
     before = _report_acting(parts, run, display, 0)
@@ -95,10 +95,8 @@ def _samples(parts: Parts, rows: Sequence[Annotated]) -> tuple[list[Sample], int
     """The pairs that fit, and how many did not even without their middle steps."""
     longest = parts.config.stage1.max_tokens
     answer = parts.config.analyzer.max_tokens
-    samples = [
-        pair_sample(parts.context.template, row, min(longest - answer, parts.config.analyzer.max_prompt_tokens))
-        for row in rows
-    ]
+    view = analyzer_view(parts, min(longest - answer, parts.config.analyzer.max_prompt_tokens))
+    samples = [pair_sample(parts.context.template, view, row) for row in rows]
     fitting = [sample for sample in samples if len(sample.token_ids) <= longest]
     return fitting, len(samples) - len(fitting)
 
