@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import sys
+import traceback
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from seed_opd.errors import RunStopped, UserError
+from seed_opd.processes import count, is_main, rank
+
+if TYPE_CHECKING:
+    from seed_opd.config import Config
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -23,6 +29,8 @@ Recipe = Annotated[str, typer.Argument(help="A packaged recipe (`seed-opd recipe
 Overrides = Annotated[list[str] | None, typer.Argument(help="Changes to the recipe: section.field=value ...")]
 Out = Annotated[Path | None, typer.Option(help="Folder of the experiment; runs/<name> by default.")]
 Model = Annotated[Path | None, typer.Option(help="Model folder to start from instead of the recipe's.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what the run would be and what it lacks; load nothing.")]
+Gpus = Annotated[int, typer.Option(min=1, help="Processes, one for each GPU, to plan memory for.")]
 console = Console(highlight=False)
 
 
@@ -83,12 +91,16 @@ def train(
     out: Out = None,
     model: Model = None,
     stage1: Annotated[Path | None, typer.Option(help="Folder of stage 1; <out>/stage1 where it exists.")] = None,
+    dry_run: DryRun = False,
+    gpus: Gpus = 1,
 ) -> None:
     """Stage 2: the loop of play, hindsight and learning; run it again to resume a run that was stopped."""
     from seed_opd.config import load
     from seed_opd.training.rl import train as run
 
     config = load(recipe, overrides or [])
+    if dry_run:
+        return _dry_run(config, model, gpus)
     experiment = out or Path("runs") / config.name
     stage1 = stage1 or _existing(experiment / "stage1")
     model = model or (_existing(stage1 / "model") if stage1 else None)
@@ -114,6 +126,25 @@ def evaluate(
 
     config = load(recipe, overrides or [])
     run(set_up(config, model=model), out or Path("runs") / config.name / "evaluation", label)
+
+
+@app.command()
+def plan(
+    recipe: Recipe,
+    overrides: Overrides = None,
+    gpus: Gpus = 1,
+    memory: Annotated[float, typer.Option(min=0, help="Memory of each GPU, GiB.")] = 80.0,
+    model: Model = None,
+) -> None:
+    """Estimate a run's peak memory before anything is loaded; exit code 1 where it does not fit."""
+    from seed_opd.config import load
+    from seed_opd.training.plan_tables import fit
+
+    fits, tables, sentence = fit(load(recipe, overrides or []), model, gpus, memory)
+    for table in tables:
+        _print(table.title, table.header, table.rows)
+    console.print(sentence)
+    raise typer.Exit(0 if fits else 1)
 
 
 @app.command()
@@ -194,12 +225,19 @@ def recipes() -> None:
 def main() -> None:
     """Run a verb; wrong input ends with one sentence on standard error and exit code 2, a stopped run with 1."""
     try:
-        app()
+        with nullcontext() if is_main() else redirect_stdout(None):  # of several processes, the main one speaks
+            app()
     except UserError as error:
         print(f"seed-opd: {error}", file=sys.stderr)
         sys.exit(2)
     except RunStopped as error:
         print(f"seed-opd: the run was stopped: {error}", file=sys.stderr)
+        sys.exit(1)
+    except RuntimeError as error:
+        if count() == 1:
+            raise
+        traceback.print_exc()
+        print(f"seed-opd: the run was stopped: process {rank()} failed or lost another one: {error}", file=sys.stderr)
         sys.exit(1)
 
 
@@ -209,6 +247,17 @@ def _stage1(out: Path | None, name: str) -> Path:
 
 def _existing(path: Path) -> Path | None:
     return path if path.exists() else None
+
+
+def _dry_run(config: Config, model: Path | None, processes: int) -> None:
+    from seed_opd.training.plan import plan
+    from seed_opd.training.plan_tables import missing_sentences, plan_tables
+
+    resolved = plan(config, model, processes)
+    for table in plan_tables(resolved):
+        _print(table.title, table.header, table.rows)
+    for sentence in missing_sentences(resolved):
+        console.print(sentence, markup=False, soft_wrap=True)
 
 
 def _line(text: str) -> None:

@@ -17,6 +17,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 from seed_opd.methods import loss_of, resolve
 from seed_opd.policy.engine import Engine, Sampling, Signals
 from seed_opd.policy.samples import Sample
+from seed_opd.processes import count, from_main, join
 
 PROMPTS = [[5, 6, 7, 8], [9, 10, 11], [40, 41, 42, 43, 44, 45, 46], [12]]
 SAMPLES = [
@@ -40,10 +41,16 @@ class Conformance:
         raise NotImplementedError
 
     @pytest.fixture()
+    def tmp_path(self, tmp_path: Path) -> Path:
+        """One folder for all processes, where there are several."""
+        if count() > 1:
+            join("cpu")
+        return from_main(lambda: tmp_path)
+
+    @pytest.fixture()
     def folder(self, model: PreTrainedModel, tokenizer: Any, tmp_path: Path) -> Path:
         path = tmp_path / "start"
-        model.save_pretrained(path)
-        tokenizer.save_pretrained(path)
+        from_main(lambda: (model.save_pretrained(path), tokenizer.save_pretrained(path)) and None)
         return path
 
     @pytest.fixture()

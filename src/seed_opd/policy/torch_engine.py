@@ -124,19 +124,21 @@ class TorchEngine:
         order = sorted(range(len(samples)), key=lambda index: -len(samples[index].token_ids))
         mine = order[rank() :: count()]  # each process gets its part of the long and of the short ones
         batches = batches_by_tokens([len(samples[index].token_ids) for index in mine], self.micro_batch_tokens)
+        rounds = most(len(batches))
         sums: dict[str, float] = {}
         for batch in batches:
             indices = [mine[place] for place in batch]
             self._accumulate([samples[index] for index in indices], [signals[index] for index in indices], loss, sums)
-        for _ in range(most(len(batches)) - len(batches)):
+        for _ in range(rounds - len(batches)):
             (response_logprobs(self.policy, [FILLER])[0] * 0.0).sum().backward()
         return {name: value**0.5 if name.startswith("signal/") else value for name, value in add_up(sums).items()}
 
     def _accumulate(self, samples: list[Sample], signals: list[Signals], loss: Loss, sums: dict[str, float]) -> None:
         """Add the gradient of one micro-batch, and what is logged about it."""
         flat, entropy = response_logprobs(self.policy, samples)  # (tokens,)
-        parts = loss(flat, _concatenate(signals, flat.device))
-        gradients = {name: torch.autograd.grad(part, flat, retain_graph=True)[0] for name, part in parts.items()}
+        live = flat.detach().requires_grad_()  # the model's backward pass is to begin once, not once a component
+        parts = loss(live, _concatenate(signals, flat.device))
+        gradients = {name: torch.autograd.grad(part, live, retain_graph=True)[0] for name, part in parts.items()}
         # FSDP takes the mean over processes, and the loss is a sum
         flat.backward(count() * torch.stack(list(gradients.values())).sum(dim=0))
         _add(sums, "entropy", entropy.sum())
@@ -160,11 +162,12 @@ class TorchEngine:
     def save(self, folder: Path) -> None:
         """Adapters are saved as part of the weights that they adapt, so that anyone can load the folder."""
         hold_pieces(self.policy)
-        model = self.policy.model
-        weights = _on_main(merged(model, whole))
+        weights = _on_main(merged(self.policy.model, whole))
         hold_whole(self.policy)
-        if not is_main():
-            return
+        from_main(lambda: self._write(folder, weights))
+
+    def _write(self, folder: Path, weights: dict[str, Tensor]) -> None:
+        model = self.policy.model
         with replace_folder(folder) as temporary:
             model.config.architectures = [type(model).__name__]
             model.config.dtype = torch.float32
@@ -178,10 +181,7 @@ class TorchEngine:
         hold_pieces(self.policy)
         tensors = _on_main(self._state())
         hold_whole(self.policy)
-        if not is_main():
-            return
-        with replace_folder(folder) as temporary:
-            save_file(tensors, temporary / "optimizer.safetensors")
+        from_main(lambda: _write_state(folder, tensors))
 
     def load_state(self, model: Path, state: Path) -> None:
         """Only the main process reads; the number of processes may be another than at the time of saving."""
@@ -212,12 +212,17 @@ class TorchEngine:
                 yield f"{name}/{key}", whole(value)
 
 
+def _write_state(folder: Path, tensors: dict[str, Tensor]) -> None:
+    with replace_folder(folder) as temporary:
+        save_file(tensors, temporary / "optimizer.safetensors")
+
+
 def _on_main(tensors: Iterator[tuple[str, Tensor]]) -> dict[str, Tensor]:
     """In the main process's memory; all of them must ask, since each tensor is put together from all."""
     kept = {}
     for name, tensor in tensors:
         if is_main():
-            kept[name] = tensor.cpu().contiguous()
+            kept[name] = tensor.cpu().clone()  # put together from pieces, it may be a view of something longer
     return kept
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from seed_opd.files import write_atomically
 from seed_opd.policy.engine import Engine
+from seed_opd.processes import is_main
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,8 @@ class Checkpoints:
         """Write a checkpoint; it counts only when `progress.json` names it, so that the last good one always stands."""
         engine.save(self.model(progress.update))
         engine.save_state(self.state(progress.update))
+        if not is_main():
+            return
         write_atomically(self.folder / "progress.json", json.dumps(asdict(progress)))
         self._prune(progress)
 

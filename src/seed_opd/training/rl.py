@@ -23,6 +23,7 @@ from seed_opd.evaluation.probe_set import ProbeSet
 from seed_opd.hindsight.analyzer import Analyzer
 from seed_opd.methods import Method, loss_of, resolve
 from seed_opd.policy.rollout import Assignment
+from seed_opd.processes import from_main
 from seed_opd.training.checkpoint import Checkpoints, Progress
 from seed_opd.training.evaluate import evaluate_panels
 from seed_opd.training.guards import check_first_step, check_update
@@ -54,7 +55,7 @@ class Trainer:
 def train(config: Config, folder: Path, *, model: Path | None = None, stage1: Path | None = None) -> Progress:
     """Run or resume a run in its folder. `model` is the checkpoint to start from, `stage1` the pairs to replay, if any."""
     trainer = _trainer(config, folder, model, stage1)
-    progress = trainer.checkpoints.latest()
+    progress = from_main(trainer.checkpoints.latest)
     if progress is None:
         trainer.folder.rewind(-1)  # a run killed before its first checkpoint begins again
         trainer.folder.log("start", 0, provenance(trainer.parts, model))
