@@ -179,6 +179,14 @@ def test_a_forced_beginning_is_read_with_the_prompt(model, read, most):
         assert one.log_probs == pytest.approx([0.0, 0.0, 0.0, *log_probs][:most], abs=1e-4)
 
 
+def test_other_attention_than_torchs(model):
+    model.set_attn_implementation("eager")
+    sampling, prompts = Sampling(1.0, 8), prompts_of(4)
+    sampled = TorchSampler(model, [END]).sample(prompts, sampling, list("abcd"))
+    for one, prompt, seed in zip(sampled, prompts, "abcd", strict=True):
+        assert list(one.ids) == naive(model, prompt, seed, sampling)[0]
+
+
 def test_layers_with_sliding_windows(model):
     kinds = ["full_attention", "sliding_attention"]
     settings = {**model.config.to_dict(), "use_sliding_window": True, "sliding_window": 5, "layer_types": kinds}

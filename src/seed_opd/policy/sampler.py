@@ -205,13 +205,21 @@ class TorchSampler:
         return output.logits[:, -1]
 
     def _masks(self, columns: Tensor, length: int) -> Tensor | dict[str, Tensor] | None:
-        """Added to each new token's attention scores, (rows, 1, tokens, length); None where plain causality is enough."""
+        """What each new token may look at, (rows, 1, tokens, length); None where plain causality says it all."""
         if columns.shape[1] == length and not any(self._windows):
             return None
-        kinds = {window: _mask(columns, length, window, self.model.dtype) for window in set(self._windows)}
+        kinds = {window: self._mask(columns, length, window) for window in set(self._windows)}
         if len(kinds) == 1:
             return kinds[self._windows[0]]
         return {"full_attention" if window is None else "sliding_attention": mask for window, mask in kinds.items()}
+
+    def _mask(self, columns: Tensor, length: int, window: int | None) -> Tensor:
+        """As truth values for torch's attention, which knows its own number format; as summands for the others."""
+        behind = columns[:, None, :, None] - torch.arange(length, device=columns.device)  # (rows, 1, tokens, length)
+        seen = behind >= 0 if window is None else (behind >= 0) & (behind < window)
+        if self.model.config._attn_implementation == "sdpa":
+            return seen
+        return torch.zeros(seen.shape, device=columns.device).masked_fill_(~seen, -torch.inf)
 
 
 def _pick(log_probs: Tensor, rows: list[_Row]) -> Tensor:
@@ -220,12 +228,6 @@ def _pick(log_probs: Tensor, rows: list[_Row]) -> Tensor:
     uniforms = torch.tensor([[row.uniforms.random()] for row in rows], dtype=torch.float64, device=log_probs.device)
     tokens = torch.searchsorted(cumulative, uniforms * cumulative[:, -1:], right=True)[:, 0]
     return tokens.clamp(max=log_probs.shape[-1] - 1)
-
-
-def _mask(columns: Tensor, length: int, window: int | None, dtype: torch.dtype) -> Tensor:
-    behind = columns[:, None, :, None] - torch.arange(length, device=columns.device)  # (rows, 1, tokens, length)
-    hidden = behind < 0 if window is None else (behind < 0) | (behind >= window)
-    return torch.zeros(hidden.shape, dtype=dtype, device=columns.device).masked_fill_(hidden, -torch.inf)
 
 
 def _windows(config: PreTrainedConfig) -> list[int | None]:
