@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 import torch
 
+from seed_opd.policy.engine import Sampled, Sampling
 from seed_opd.policy.samples import Sample
-from seed_opd.training.guards import AGREEMENT, RunStopped, check_first_step, check_update
+from seed_opd.training.guards import AGREEMENT, RunStopped, check_first_step, check_published, check_update
 from seed_opd.training.signals import Scored
 from toys import Scorer, episode
 
@@ -85,3 +86,33 @@ def test_a_policy_that_was_not_published_is_noticed(tokenizer):
     engine: Any = Scorer(tokenizer)
     with pytest.raises(RunStopped, match="publish after every step"):
         check_first_step(engine, [item], "float32")
+
+
+class Drawer(Scorer):
+    """A `Scorer` that also samples fixed tokens, with log-probs that are off by so much on the last one."""
+
+    def __init__(self, tokenizer: Any, off: float) -> None:
+        super().__init__(tokenizer)
+        self.off = off
+        self.asked: list[tuple[list[tuple[int, ...]], list[str]]] = []
+
+    def sample(self, prompts: Any, sampling: Sampling, seeds: Any) -> list[Sampled]:
+        assert sampling.temperature == 1.0
+        self.asked.append(([tuple(prompt) for prompt in prompts], list(seeds)))
+        samples = [Sample((*prompt, 3, 4, 5), ((len(prompt), len(prompt) + 3),)) for prompt in prompts]
+        rows = [scores.tolist() for scores in self.logprobs(samples)]
+        return [Sampled((3, 4, 5), (*row[:2], row[2] + self.off), False) for row in rows]
+
+
+@pytest.mark.parametrize("dtype", sorted(AGREEMENT))
+def test_after_a_publish_fresh_responses_to_the_same_prompts_must_agree(tokenizer, dtype):
+    batch = scored(tokenizer, 0.0)
+    engine: Any = Drawer(tokenizer, 0.5 * AGREEMENT[dtype])
+    check_published(engine, batch, dtype, "seed")
+    [(prompts, seeds)] = engine.asked
+    assert prompts == [item.sample.token_ids[:10] for item in batch[: len(prompts)]]
+    assert len(set(seeds)) == len(prompts) > 1
+    for off in (2 * AGREEMENT[dtype], -2 * AGREEMENT[dtype], float("nan")):
+        stale: Any = Drawer(tokenizer, off)
+        with pytest.raises(RunStopped, match="the sampler holds other weights"):
+            check_published(stale, batch, dtype, "seed")

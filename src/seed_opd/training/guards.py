@@ -5,8 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+import torch
+from torch import Tensor
+
 from seed_opd.errors import RunStopped
-from seed_opd.policy.engine import Engine
+from seed_opd.policy.engine import Engine, Sampling
+from seed_opd.policy.samples import Sample
+from seed_opd.processes import from_main
 from seed_opd.training.signals import Scored
 
 AGREEMENT = {"float32": 1e-3, "bfloat16": 0.2}
@@ -18,16 +23,40 @@ COLLAPSED = 1e-3
 PROBED = 4
 """Samples that are scored again at each update to compare the sampler with the trainer."""
 
+PROBED_TOKENS = 16
+"""Longest response that is drawn to see whether a publish arrived."""
+
 
 def check_first_step(engine: Engine, batch: Sequence[Scored], dtype: str) -> None:
     """Before the first optimizer step of an update the ratio is 1: sampler and trainer hold the same weights."""
     probed = batch[:PROBED]
-    scores = engine.logprobs([item.sample for item in probed])
-    gaps = [float((score - item.old).abs().max()) for score, item in zip(scores, probed, strict=True) if len(score)]
-    if max(gaps, default=0.0) > AGREEMENT[dtype]:
+    _check_agreement(engine, [item.sample for item in probed], [item.old for item in probed], dtype)
+
+
+def check_published(engine: Engine, batch: Sequence[Scored], dtype: str, seed: str) -> None:
+    """After a publish the sampler holds the trained weights: a few short responses to the update's prompts are compared.
+
+    For a sampler that has weights of its own. `check_first_step` compares what was sampled for the next update; this one
+    comes before anything is evaluated, and after the last update too.
+    """
+    prompts = [item.sample.token_ids[: item.sample.spans[0][0]] for item in batch[:PROBED]]
+    seeds = [f"{seed}/{number}" for number in range(len(prompts))]
+    drawn = from_main(lambda: engine.sample(prompts, Sampling(max_tokens=PROBED_TOKENS), seeds))
+    samples = [
+        Sample((*prompt, *one.ids), ((len(prompt), len(prompt) + len(one.ids)),))
+        for prompt, one in zip(prompts, drawn, strict=True)
+    ]
+    _check_agreement(engine, samples, [torch.tensor(one.log_probs) for one in drawn], dtype)
+
+
+def _check_agreement(engine: Engine, samples: Sequence[Sample], sampled: Sequence[Tensor], dtype: str) -> None:
+    """`sampled` are the sampler's log-probs of the response tokens, one (response_tokens,) per sample."""
+    scores = engine.logprobs(samples)
+    gaps = [float((score - old).abs().max()) for score, old in zip(scores, sampled, strict=True) if len(score)]
+    if too_wide := [gap for gap in gaps if not gap <= AGREEMENT[dtype]]:  # not a number is too wide as well
         raise RunStopped(
-            f"sampler and trainer disagree on a token by {max(gaps):.4f} nats: the sampler holds other weights, or prompts "
-            "are built differently for sampling and scoring; publish after every step and use one context for both."
+            f"sampler and trainer disagree on a token by {max(too_wide):.4f} nats: the sampler holds other weights, or "
+            "prompts are built differently for sampling and scoring; publish after every step and use one context for both."
         )
 
 
