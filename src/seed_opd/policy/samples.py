@@ -36,7 +36,7 @@ class Sample:
 def batches_by_tokens(lengths: Sequence[int], budget: int, spared: int = 512) -> list[list[int]]:
     """Split indices into batches of similar length whose padded size (rows times longest) stays within `budget` tokens.
 
-    A batch also ends where the shorter rest would otherwise be padded by more than `spared` tokens, about what one more
+    A batch also ends where what it still has room for would be padded by more than `spared` tokens, about what one more
     forward pass costs beside its tokens. Longest first, so that a batch that does not fit in memory fails at once. A single
     sequence longer than the budget is a batch of its own.
     """
@@ -44,8 +44,8 @@ def batches_by_tokens(lengths: Sequence[int], budget: int, spared: int = 512) ->
     batches: list[list[int]] = []
     longest = 0
     for rest, index in zip(range(len(order), 0, -1), order, strict=True):
-        fits = batches and (len(batches[-1]) + 1) * longest <= budget
-        if fits and rest * (longest - lengths[index]) <= spared:
+        room = budget // longest - len(batches[-1]) if batches else 0
+        if room > 0 and min(rest, room) * (longest - lengths[index]) <= spared:
             batches[-1].append(index)
         else:
             batches.append([index])
