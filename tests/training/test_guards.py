@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,14 @@ import torch
 
 from seed_opd.policy.engine import Sampled, Sampling
 from seed_opd.policy.samples import Sample
-from seed_opd.training.guards import AGREEMENT, RunStopped, check_first_step, check_published, check_update
+from seed_opd.training.guards import (
+    AGREEMENT,
+    MEAN_AGREEMENT,
+    RunStopped,
+    check_first_step,
+    check_published,
+    check_update,
+)
 from seed_opd.training.signals import Scored
 from toys import Scorer, episode
 
@@ -77,6 +85,21 @@ def test_sampler_and_trainer_must_agree_on_every_token(tokenizer, dtype):
             check_first_step(engine, scored(tokenizer, 2 * sign * AGREEMENT[dtype]), dtype)
 
 
+def test_a_small_difference_on_every_token_is_too_much(tokenizer):
+    """Rounding differs from token to token; other weights differ on all of them."""
+    off = 1.5 * MEAN_AGREEMENT["bfloat16"]
+    assert off < AGREEMENT["bfloat16"]
+    batch = [replace(item, old=item.old + off) for item in scored(tokenizer, 0.0)]
+    engine: Any = Scorer(tokenizer)
+    with pytest.raises(RunStopped, match=r"and by 0\.1500 in the mean"):
+        check_first_step(engine, batch, "bfloat16")
+
+
+def test_nothing_to_compare_is_no_difference(tokenizer):
+    engine: Any = Scorer(tokenizer)
+    check_first_step(engine, [Scored(0, Sample((1, 2), ()), torch.empty(0), torch.empty(0))], "float32")
+
+
 def test_a_policy_that_was_not_published_is_noticed(tokenizer):
     """The episode was sampled with log-probs that are not those of the engine."""
     made = episode(tokenizer, ["a"])
@@ -107,12 +130,12 @@ class Drawer(Scorer):
 @pytest.mark.parametrize("dtype", sorted(AGREEMENT))
 def test_after_a_publish_fresh_responses_to_the_same_prompts_must_agree(tokenizer, dtype):
     batch = scored(tokenizer, 0.0)
-    engine: Any = Drawer(tokenizer, 0.5 * AGREEMENT[dtype])
+    engine: Any = Drawer(tokenizer, 0.5 * MEAN_AGREEMENT[dtype])
     check_published(engine, batch, dtype, "seed")
     [(prompts, seeds)] = engine.asked
     assert prompts == [item.sample.token_ids[:10] for item in batch[: len(prompts)]]
     assert len(set(seeds)) == len(prompts) > 1
     for off in (2 * AGREEMENT[dtype], -2 * AGREEMENT[dtype], float("nan")):
         stale: Any = Drawer(tokenizer, off)
-        with pytest.raises(RunStopped, match="the sampler holds other weights"):
+        with pytest.raises(RunStopped, match="the sampler holds other weights, or prompts"):
             check_published(stale, batch, dtype, "seed")

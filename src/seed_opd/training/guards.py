@@ -14,8 +14,12 @@ from seed_opd.policy.samples import Sample
 from seed_opd.processes import from_main
 from seed_opd.training.signals import Scored
 
-AGREEMENT = {"float32": 1e-3, "bfloat16": 0.2}
-"""Largest difference, in nats, between what the sampler and the trainer say of one token; bfloat16 rounds at 3 digits."""
+AGREEMENT = {"float32": 1e-3, "bfloat16": 1.0}
+"""Largest difference, in nats, between what the sampler and the trainer say of one token."""
+
+MEAN_AGREEMENT = {"float32": 1e-3, "bfloat16": 0.1}
+"""Largest mean difference over the tokens compared, in nats. In bfloat16, with its three digits, correct programs differ: vLLM
+and transformers by 0.04 in the mean and 0.24 at most, over 417 tokens of SmolLM2-135M on a CPU."""
 
 COLLAPSED = 1e-3
 """Mean entropy, in nats per token, below which a policy says the same thing whatever it sees."""
@@ -52,11 +56,15 @@ def check_published(engine: Engine, batch: Sequence[Scored], dtype: str, seed: s
 def _check_agreement(engine: Engine, samples: Sequence[Sample], sampled: Sequence[Tensor], dtype: str) -> None:
     """`sampled` are the sampler's log-probs of the response tokens, one (response_tokens,) per sample."""
     scores = engine.logprobs(samples)
-    gaps = [float((score - old).abs().max()) for score, old in zip(scores, sampled, strict=True) if len(score)]
-    if too_wide := [gap for gap in gaps if not gap <= AGREEMENT[dtype]]:  # not a number is too wide as well
+    gaps = torch.cat([(score.cpu() - old).abs() for score, old in zip(scores, sampled, strict=True)])  # (tokens,)
+    if not len(gaps):
+        return
+    largest, mean = float(gaps.max()), float(gaps.mean())
+    if not (largest <= AGREEMENT[dtype] and mean <= MEAN_AGREEMENT[dtype]):  # not a number is too large as well
         raise RunStopped(
-            f"sampler and trainer disagree on a token by {max(too_wide):.4f} nats: the sampler holds other weights, or "
-            "prompts are built differently for sampling and scoring; publish after every step and use one context for both."
+            f"sampler and trainer disagree on a token by {largest:.4f} nats, and by {mean:.4f} in the mean: the sampler "
+            "holds other weights, or prompts are built differently for sampling and scoring; publish after every step and use "
+            "one context for both."
         )
 
 
