@@ -8,7 +8,7 @@ from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
 from seed_opd.hindsight.constrained import SchemaConstraint, SchemaDecoder
 from seed_opd.hindsight.policy_analyzer import PolicyAnalyzer
-from seed_opd.hindsight.prompts import analyzer_prompt
+from seed_opd.hindsight.prompts import analyzer_prompt, question
 from seed_opd.hindsight.schema import Limits, render
 from seed_opd.hindsight.views import ConversationView, DocumentView
 from seed_opd.policy.engine import Sampling
@@ -130,4 +130,4 @@ def test_a_conversation_is_continued_under_its_key_newest_batch_first(tokenizer:
     skills = analyzer.analyze(played)
     assert [skill.status for skill in skills] == ["ok", "error", "ok", "ok", "ok"] and analyzer.dropped_steps == 10
     assert engine.keys == [["episode 3", "episode 4"], ["episode 0", "episode 2"]]
-    assert all(message.startswith("The episode is over. Outcome: success\nAnalyse it.") for message in asked)
+    assert asked == [question(SHORT)] * 5

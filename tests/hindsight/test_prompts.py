@@ -1,6 +1,6 @@
 import pytest
 
-from seed_opd.hindsight.prompts import analyzer_prompt, instructions
+from seed_opd.hindsight.prompts import analyzer_prompt, instructions, question
 from seed_opd.hindsight.schema import SKILL, SUMMARY
 from seed_opd.trajectory import Outcome
 
@@ -50,3 +50,10 @@ def test_length_is_measured_in_the_callers_tokens() -> None:
     words = len(analyzer_prompt(CLEAN).text.split())
     assert analyzer_prompt(CLEAN, words, lambda text: len(text.split())).dropped_steps == 0
     assert analyzer_prompt(CLEAN, words - 1, lambda text: len(text.split())).dropped_steps == 1
+
+
+def test_the_question_after_an_episode_asks_the_same_of_it() -> None:
+    order = "Analyse the finished episode below."
+    for trajectory in (CLEAN, LOST):
+        asked = instructions(trajectory.outcome).replace(order, "The episode is over, analyse it.")
+        assert question(trajectory) == f"{asked}\n\nTask: {trajectory.goal}\nOutcome: {trajectory.outcome}"

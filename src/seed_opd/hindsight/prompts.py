@@ -52,9 +52,10 @@ def analyzer_prompt(
     return AnalyzerPrompt(text(dropped), dropped, fits(dropped))
 
 
-def question(outcome: Outcome) -> str:
-    """The message that ends the conversation in which the episode was played, and asks for its analysis."""
-    return f"The episode is over. Outcome: {outcome}\n{instructions(outcome, 'Analyse it.')}"
+def question(trajectory: Trajectory) -> str:
+    """The message that ends the conversation in which an episode was played, and asks for its analysis."""
+    label = trajectory.outcome
+    return f"{instructions(label, 'The episode is over, analyse it.')}\n\nTask: {trajectory.goal}\nOutcome: {label}"
 
 
 def instructions(outcome: Outcome, order: str = "Analyse the finished episode below.") -> str:

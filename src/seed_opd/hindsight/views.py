@@ -57,5 +57,5 @@ class ConversationView:
     max_tokens: int
 
     def prompt(self, trajectory: Trajectory) -> Prompt:
-        ids, dropped = self.closing(trajectory, question(trajectory.outcome), self.max_tokens)
+        ids, dropped = self.closing(trajectory, question(trajectory), self.max_tokens)
         return Prompt(ids, dropped, len(ids) <= self.max_tokens, trajectory.seed)
