@@ -7,6 +7,7 @@ all results; only the main process writes files. With one process, nothing here 
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -49,6 +50,7 @@ def join(device: str) -> str:
         if count() > 1:
             from seed_opd.heartbeat import Heartbeat
 
+            signal.signal(signal.SIGTERM, _told_to_end)
             dist.init_process_group(backend, timeout=PATIENCE)
             Heartbeat(rank(), count()).start()
         else:
@@ -102,3 +104,8 @@ def gather(value: Result) -> list[Result]:
             f"another process of this run has died or hangs ({reason}); start the run again to resume."
         ) from error
     return values
+
+
+def _told_to_end(*_: object) -> None:
+    """What torchrun asks of the others when one process has ended."""
+    raise RunStopped(f"process {rank()} was told to end, since another one has died; start the run again to resume.")

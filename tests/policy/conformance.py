@@ -50,7 +50,7 @@ class Conformance:
     @pytest.fixture()
     def folder(self, model: PreTrainedModel, tokenizer: Any, tmp_path: Path) -> Path:
         path = tmp_path / "start"
-        from_main(lambda: (model.save_pretrained(path), tokenizer.save_pretrained(path)) and None)
+        from_main(lambda: [part.save_pretrained(path) for part in (model, tokenizer)])
         return path
 
     @pytest.fixture()
