@@ -101,3 +101,9 @@ def test_adapters_are_small_and_change_nothing_at_first(model, tokenizer, tmp_pa
     described = engine.describe()
     assert 0 < described["trained_parameters"] < described["parameters"] / 5
     torch.testing.assert_close(engine.logprobs(SAMPLES)[0], plain_logprobs(model, SAMPLES[0]).detach(), atol=1e-5, rtol=0)
+
+
+@pytest.mark.slow
+class TestCompiled(Conformance):
+    def make(self, folder: Path) -> Engine:
+        return engine_on(folder, Placement(compile=True))

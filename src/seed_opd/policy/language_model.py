@@ -24,6 +24,7 @@ class LanguageModel(nn.Module):
         super().__init__()
         self.model = model.eval()
         self.logits_chunk = logits_chunk
+        self.compiled = False
 
     def forward(self, ids: Tensor, rows: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
         """Log-probabilities and entropies (tokens,) of the tokens at (rows, columns) of ids (sequences, length)."""
@@ -57,6 +58,12 @@ class LanguageModel(nn.Module):
         """From now on, layers do not keep their activations for the backward pass."""
         for layer in self.layers():
             layer.forward = _recomputed(layer.forward)
+
+    def compile_layers(self) -> None:
+        """Let torch compile the layers for scoring and learning; sampling, whose shapes never repeat, goes without."""
+        self.compiled = True
+        for layer in self.layers():
+            layer.compile(dynamic=True)
 
     def check_head(self) -> None:
         """Raise UserError for an architecture that does more to its logits than its output head."""

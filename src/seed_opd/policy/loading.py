@@ -98,8 +98,7 @@ def _prepared(model: PreTrainedModel, place: Placement, adapters: Adapters | Non
     if place.recompute:
         prepared.recompute()
     if place.compile:
-        for layer in prepared.layers():
-            layer.compile(dynamic=True)
+        prepared.compile_layers()
     return prepared
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import torch
@@ -83,7 +84,8 @@ class TorchEngine:
         keys: Sequence[Hashable] | None = None,
         constraint: Constraint | None = None,
     ) -> list[Sampled]:
-        return self.sampler.sample(prompts, sampling, seeds, keys=keys, constraint=constraint)
+        with torch.compiler.set_stance("force_eager") if self.policy.compiled else nullcontext():
+            return self.sampler.sample(prompts, sampling, seeds, keys=keys, constraint=constraint)
 
     def publish(self) -> None:
         hold_whole(self.policy)

@@ -13,11 +13,26 @@ from seed_opd.policy.engine import Engine
 from seed_opd.policy.loading import Placement, load_policy, load_reference, load_tokenizer
 from seed_opd.policy.torch_engine import TorchEngine
 from seed_opd.processes import count, join
+from seed_opd.training.samplers import make_sampler
 
 
 def make_engine(config: Config, model: Path | str, with_reference: bool) -> Engine:
     """The engine that the config names, holding a model; `with_reference` where its start is asked for later on."""
-    return _torch_engine(config, model, with_reference)
+    return _tinker_engine(config, model) if config.engine.kind == "tinker" else _torch_engine(config, model, with_reference)
+
+
+def _tinker_engine(config: Config, model: Path | str) -> Engine:
+    from seed_opd.policy.tinker_engine import TinkerEngine  # its SDK is an extra
+
+    return TinkerEngine.connect(
+        model,
+        url=config.engine.url,
+        api_key_variable=config.engine.api_key_variable,
+        adapters=_adapters(config),
+        betas=config.optimizer.betas,
+        weight_decay=config.optimizer.weight_decay,
+        max_grad_norm=config.optimizer.max_grad_norm,
+    )
 
 
 def _torch_engine(config: Config, model: Path | str, with_reference: bool) -> TorchEngine:
@@ -28,6 +43,7 @@ def _torch_engine(config: Config, model: Path | str, with_reference: bool) -> To
         load_policy(model, place, adapters),
         tokenizer,
         reference=load_reference(model, _of_reference(config, place)) if with_reference and adapters is None else None,
+        sampler=make_sampler(config.engine, model, tokenizer, config.model.dtype, place.device),
         betas=config.optimizer.betas,
         weight_decay=config.optimizer.weight_decay,
         max_grad_norm=config.optimizer.max_grad_norm,
