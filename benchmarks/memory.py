@@ -34,6 +34,7 @@ class Size:
     prompt: int
     response: int
     rows: int
+    processes: int = 1
 
 
 SIZES = {
@@ -70,6 +71,27 @@ SIZES = {
             rows=16,
         ),
         Size(
+            "pair",
+            "qwen2",
+            {"vocab_size": 32000, "hidden_size": 512, "intermediate_size": 1536, "num_hidden_layers": 8}
+            | {"num_attention_heads": 8, "num_key_value_heads": 2},
+            ("model.micro_batch_tokens=1024", "model.logits_chunk=128", "model.dtype=bfloat16", "model.recompute=true"),
+            prompt=192,
+            response=64,
+            rows=16,
+            processes=2,
+        ),
+        Size(
+            "adapters",
+            "qwen2",
+            {"vocab_size": 32000, "hidden_size": 512, "intermediate_size": 1536, "num_hidden_layers": 8}
+            | {"num_attention_heads": 8, "num_key_value_heads": 2},
+            ("model.micro_batch_tokens=1024", "model.logits_chunk=128", "model.lora={rank: 16}"),
+            prompt=192,
+            response=64,
+            rows=16,
+        ),
+        Size(
             "wide",
             "qwen2",
             {"vocab_size": 8192, "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 8}
@@ -87,10 +109,12 @@ def measure(size: Size) -> dict[str, dict[str, float]]:
     """Planned and measured bytes of each phase; the phases run in a process of their own."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536", "OMP_NUM_THREADS": "1"}
-        command = [sys.executable, __file__, "--inside", json.dumps(asdict(size)), "--folder"]
+        launcher = ["-m", "torch.distributed.run", "--nproc-per-node", str(size.processes)] if size.processes > 1 else []
+        inside = [__file__, "--inside", json.dumps(asdict(size)), "--folder", folder]
         make(size, Path(folder))
-        done = subprocess.run([*command, folder], check=True, env=environment, stdout=subprocess.PIPE, text=True)
-    result: dict[str, dict[str, float]] = json.loads(done.stdout.splitlines()[-1])
+        command = [sys.executable, *launcher, *inside]
+        done = subprocess.run(command, check=True, env=environment, stdout=subprocess.PIPE, text=True)
+    result: dict[str, dict[str, float]] = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
     return result
 
 
@@ -142,8 +166,8 @@ def run(size: Size, folder: Path) -> dict[str, dict[str, float]]:
     ]
     config = load("demo", overrides)
     shape = known_shape(config, folder)
-    plan = memory_plan(shape, load_of(config, resolve(config.method), shape, 1))
-    held = sum(plan.device["rollout"].get(part, 0) for part in ("weights", "Adam", "reference"))
+    plan = memory_plan(shape, load_of(config, resolve(config.method), shape, size.processes))
+    held = sum(plan.device["rollout"].get(part, 0) for part in ("weights", "frozen weights", "Adam", "reference"))
     _warm_up()
     before = _reset_peak()
     engine = set_up(config, model=folder, with_reference=True).engine
@@ -168,7 +192,7 @@ def run(size: Size, folder: Path) -> dict[str, dict[str, float]]:
     seeds = [str(row) for row in range(size.rows)]
     batch = [
         sample(size.prompt, size.response)
-        for _ in range(2 * (config.model.micro_batch_tokens // (size.prompt + size.response)))
+        for _ in range(2 * size.processes * (config.model.micro_batch_tokens // (size.prompt + size.response)))
     ]
     phases: dict[str, Callable[[], Any]] = {
         "rollout": lambda: engine.sample(prompts, Sampling(1.0, size.response), seeds),
@@ -223,7 +247,8 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.inside:
-        print(json.dumps(run(Size(**json.loads(options.inside)), options.folder)))
+        rows = run(Size(**json.loads(options.inside)), options.folder)
+        print(json.dumps(rows) if os.environ.get("RANK", "0") == "0" else "", flush=True)
         return
     print(f"{'model':16}{'phase':10}{'planned, MB':>13}{'measured, MB':>14}{'error':>8}{'of what comes and goes':>24}")
     for name in options.sizes or SIZES:

@@ -46,13 +46,22 @@ def demo(
 
 
 @app.command()
-def collect(recipe: Recipe, overrides: Overrides = None, out: Out = None, model: Model = None) -> None:
+def collect(
+    recipe: Recipe,
+    overrides: Overrides = None,
+    out: Out = None,
+    model: Model = None,
+    dry_run: DryRun = False,
+    gpus: Gpus = 1,
+) -> None:
     """Stage 1: play the training tasks that will be annotated."""
     from seed_opd.config import load
     from seed_opd.training.collect import collect as run
     from seed_opd.training.setup import set_up
 
     config = load(recipe, overrides or [])
+    if dry_run:
+        return _dry_run(config, model, gpus)
     folder = _stage1(out, config.name)
     trajectories = run(set_up(config, model=model), folder)
     won = sum(t.success for t in trajectories)
@@ -73,13 +82,22 @@ def annotate(recipe: Recipe, overrides: Overrides = None, out: Out = None) -> No
 
 
 @app.command()
-def sft(recipe: Recipe, overrides: Overrides = None, out: Out = None, model: Model = None) -> None:
+def sft(
+    recipe: Recipe,
+    overrides: Overrides = None,
+    out: Out = None,
+    model: Model = None,
+    dry_run: DryRun = False,
+    gpus: Gpus = 1,
+) -> None:
     """Stage 1: fine-tune the policy to write such skills itself."""
     from seed_opd.config import load
     from seed_opd.training.setup import set_up
     from seed_opd.training.sft import fine_tune
 
     config = load(recipe, overrides or [])
+    if dry_run:
+        return _dry_run(config, model, gpus)
     folder = _stage1(out, config.name)
     console.print(f"model in {fine_tune(set_up(config, model=model), folder, folder)}")
 
@@ -99,11 +117,11 @@ def train(
     from seed_opd.training.rl import train as run
 
     config = load(recipe, overrides or [])
-    if dry_run:
-        return _dry_run(config, model, gpus)
     experiment = out or Path("runs") / config.name
     stage1 = stage1 or _existing(experiment / "stage1")
     model = model or (_existing(stage1 / "model") if stage1 else None)
+    if dry_run:
+        return _dry_run(config, model, gpus)
     console.print(f"method {config.method}, starting from {model or config.model.path}, in {experiment / config.method}")
     progress = run(config, experiment / config.method, model=model, stage1=stage1)
     console.print(

@@ -104,7 +104,7 @@ class RolloutConfig(Section):
     invalid_penalty: float = Field(default=0.1, ge=0)
     """Taken from a trajectory's return for each invalid action (paper: 0.1)."""
     concurrency: int = Field(default=128, ge=1)
-    """Episodes played at the same time; bounds memory, changes no result."""
+    """Episodes that each process plays at the same time; bounds memory, changes no result."""
 
     @model_validator(mode="after")
     def _trainable(self) -> RolloutConfig:

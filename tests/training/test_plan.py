@@ -120,9 +120,10 @@ def test_a_server_s_memory_is_not_ours_to_plan() -> None:
     assert plan(served).memory is None
 
 
-def test_a_dry_run_prints_the_plan_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("verb", ["collect", "sft", "train"])
+def test_a_dry_run_prints_the_plan_and_leaves_nothing(verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(app, ["train", "alfworld-qwen3-1.7b", "--dry-run", "--gpus", "8"])
+    done = CliRunner().invoke(app, [verb, "alfworld-qwen3-1.7b", "--dry-run", "--gpus", "8"])
     assert done.exit_code == 0, done.output
     for text in ("1.72 billion parameters", "3,840", "1,500", "-> hf download Qwen/Qwen3-1.7B\n", "of 8 processes"):
         assert text in done.output
