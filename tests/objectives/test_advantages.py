@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seed_opd.objectives.advantages import group_relative, step_sample_relative
+from seed_opd.objectives.advantages import discounted_returns, group_relative, step_sample_relative
 
 
 def vector(*values: float) -> torch.Tensor:
@@ -77,3 +77,10 @@ def test_advantages_of_a_group_sum_to_nothing(rows: list[tuple[int, float]]) -> 
     advantages = group_relative(returns, groups, normalise_std=False)
     for group in groups.unique():
         assert abs(float(advantages[groups == group].sum())) < 1e-9
+
+
+def test_discounted_returns_by_hand() -> None:
+    """Two episodes, discount 1/2: rewards 0, 0, 4 give 1, 2, 4; rewards 2, -4 give 0, -4. They stay apart."""
+    rewards = torch.tensor([0.0, 0.0, 4.0, 2.0, -4.0], dtype=torch.float64)
+    returns = discounted_returns(rewards, torch.tensor([3, 2]), 0.5)
+    torch.testing.assert_close(returns, torch.tensor([1.0, 2.0, 4.0, 0.0, -4.0], dtype=torch.float64))

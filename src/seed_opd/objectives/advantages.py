@@ -57,3 +57,13 @@ def _group_statistics(scores: Tensor, groups: Tensor, *, unbiased: bool) -> tupl
 
 def _sum_by(index: Tensor, values: Tensor, counts: Tensor) -> Tensor:
     return torch.zeros(len(counts), dtype=values.dtype, device=values.device).index_add_(0, index, values)
+
+
+def discounted_returns(rewards: Tensor, steps: Tensor, discount: float) -> Tensor:
+    """Return from each step on: G_t = r_t + discount G_(t+1): (samples,), with (trajectories,) steps each -> (samples,)."""
+    parts = []
+    for part in rewards.split(steps.tolist()):
+        powers = discount ** torch.arange(len(part), dtype=part.dtype, device=part.device)  # (steps,)
+        later = (part * powers).flip(0).cumsum(0).flip(0)  # (steps,), discounted to the first step
+        parts.append(later / powers)
+    return torch.cat(parts)
