@@ -110,7 +110,10 @@ class FakeTraining:
         return self.service.answer(FakeSampling(copy.deepcopy(self.model), self.service.end_id))
 
     def save_weights_for_sampler(self, name):
-        return done(SimpleNamespace(path=f"tinker://{self.run}/sampler_weights/{name}"))
+        path = f"tinker://{self.run}/sampler_weights/{name}"
+        assert path not in self.service.paths, "a name is used once"
+        self.service.paths[path] = None
+        return done(SimpleNamespace(path=path))
 
     def save_state(self, name):
         path = f"tinker://{self.run}/weights/{name}"

@@ -162,14 +162,24 @@ def test_seeds_are_numbers_that_every_server_takes():
     assert len(numbers) == 1000 and max(numbers) < 2**31
 
 
+def checkpoints(service: FakeService) -> list[str]:
+    return [path for path in service.paths if "/weights/" in path]
+
+
 def test_one_checkpoint_on_the_server_holds_model_and_state(engine, service, tmp_path):
     engine.save(tmp_path / "model")
     engine.save_state(tmp_path / "state")
-    assert len(service.paths) == 1
+    assert len(checkpoints(service)) == 1
+    signals = [{"old": torch.zeros(sample.response_tokens)} for sample in SAMPLES]
+    engine.train(SAMPLES, signals, lambda log_probs, _: {"loss": log_probs.sum()})
+    engine.step(1e-3)
+    engine.save_state(tmp_path / "state")
+    assert len(checkpoints(service)) == 2, "and other weights have another one"
 
 
 def test_a_saved_folder_names_the_weights_and_says_what_is_missing(engine, service, tmp_path):
-    engine.save(tmp_path / "model")
+    for _ in range(2):
+        engine.save(tmp_path / "model")
     note = json.loads((tmp_path / "model" / "tinker.json").read_text())
     assert note["path"] in service.paths and note["base_model"] == "base" and note["rank"] == 4
     assert "no archives here" in note["no_adapter"]

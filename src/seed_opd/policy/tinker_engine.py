@@ -64,7 +64,7 @@ class TinkerEngine:
         self._gradients: Gradients | None = None
         self._start_client: Any = None
         self._saved: str | None = None
-        self._steps = 0
+        self._steps = self._exports = 0
         self.client = self._client_at_start()
         self.publish()
 
@@ -233,9 +233,9 @@ class TinkerEngine:
 
     def save(self, folder: Path) -> None:
         """Weights stay on the server; the folder names them, and holds the tokenizer and a PEFT adapter if it can be had."""
-        checkpoint = self._checkpoint()
-        name = checkpoint.path.rsplit("/", 1)[-1]
-        write_checkpoint(folder, checkpoint, self.tokenizer, lambda: export_adapter(self.service, self.client, name))
+        self._exports += 1
+        name = f"export-{self._exports:05d}"  # a server takes a name once
+        write_checkpoint(folder, self._checkpoint(), self.tokenizer, lambda: export_adapter(self.service, self.client, name))
 
     def save_state(self, folder: Path) -> None:
         """The optimizer's state is part of the server's checkpoint; the folder names it."""

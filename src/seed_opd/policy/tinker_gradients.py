@@ -29,7 +29,7 @@ class Gradients(Protocol):
 
     name: str
     clips: bool
-    """Whether the server clips the gradient as it is asked to."""
+    """False where the server is known not to clip the gradient, though it is asked to."""
 
     def add(self, client: Any, samples: Sequence[Sample], total: Total) -> None:
         """Add the gradient of a loss over samples."""
