@@ -18,8 +18,8 @@ AGREEMENT = {"float32": 1e-3, "bfloat16": 1.0}
 """Largest difference, in nats, between what the sampler and the trainer say of one token."""
 
 MEAN_AGREEMENT = {"float32": 1e-3, "bfloat16": 0.1}
-"""Largest mean difference over the tokens compared, in nats. In bfloat16, with its three digits, correct programs differ: vLLM
-and transformers by 0.04 in the mean and 0.24 at most, over 417 tokens of SmolLM2-135M on a CPU."""
+"""Largest mean difference over the tokens compared, in nats. In bfloat16, with its three digits, correct programs
+differ: vLLM and transformers by 0.04 in the mean and 0.24 at most, over 417 tokens of SmolLM2-135M on a CPU."""
 
 COLLAPSED = 1e-3
 """Mean entropy, in nats per token, below which a policy says the same thing whatever it sees."""
@@ -63,8 +63,8 @@ def _check_agreement(engine: Engine, samples: Sequence[Sample], sampled: Sequenc
     if not (largest <= AGREEMENT[dtype] and mean <= MEAN_AGREEMENT[dtype]):  # not a number is too large as well
         raise RunStopped(
             f"sampler and trainer disagree on a token by {largest:.4f} nats, and by {mean:.4f} in the mean: the sampler "
-            "holds other weights, or prompts are built differently for sampling and scoring; publish after every step and use "
-            "one context for both."
+            "holds other weights, or prompts are built differently for sampling and scoring; publish after every step and "
+            "use one context for both."
         )
 
 
