@@ -67,7 +67,7 @@ def load_of(config: Config, method: Method, shape: Shape, processes: int) -> Loa
     """What a config asks of one process, each length at its bound."""
     context, analyzer, model = config.context, config.analyzer, config.model
     acting = context.max_prompt_tokens + context.max_response_tokens
-    skill = min(analyzer.max_tokens, analyzer.max_characters) + SKILL_FRAME if method.distillation else 0
+    skill = min(analyzer.max_tokens, analyzer.max_characters) + SKILL_FRAME if method.skills else 0
     analysis = analyzer.max_prompt_tokens + analyzer.max_tokens
     acted = config.rollout.tasks * config.rollout.group
     analyzed = max(acted if writes_skills(config, method) else 0, config.evaluation.probe)

@@ -52,7 +52,7 @@ def workload(config: Config, method: Method) -> Workload:
         response_tokens=steps * config.context.max_response_tokens,
         analysis_prompt_tokens=own_analyses * config.analyzer.max_prompt_tokens,
         analysis_tokens=own_analyses * config.analyzer.max_tokens,
-        scorings=int(method.divergence.weight > 0) + int(method.distillation is not None),
+        scorings=int(method.divergence.weight > 0) + int(method.skills is not None),
         optimizer_steps=min(config.optimizer.minibatches, trajectories),
         updates=config.updates,
         evaluations=1 + math.ceil(config.updates / config.evaluation.every),
@@ -65,4 +65,4 @@ def workload(config: Config, method: Method) -> Workload:
 
 def writes_skills(config: Config, method: Method) -> bool:
     """Whether the policy itself analyses its episodes."""
-    return method.skills is not None and config.analyzer.kind == "policy"
+    return method.skills in ("analyzer", "frozen") and config.analyzer.kind == "policy"
