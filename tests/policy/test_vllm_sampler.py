@@ -93,7 +93,7 @@ def test_a_dead_engine_is_named(llm):
         raise RuntimeError("EngineCore encountered\nan issue")
 
     llm.answer = die
-    with pytest.raises(RunStopped, match="vLLM failed with RuntimeError: EngineCore encountered an issue"):
+    with pytest.raises(RunStopped, match="vLLM's responses: RuntimeError: EngineCore encountered an issue"):
         make(llm).sample(PROMPTS, Sampling(1.0, 4), ["a", "b"])
 
 

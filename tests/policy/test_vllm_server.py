@@ -304,6 +304,15 @@ def test_a_publish_that_did_not_arrive_stops_the_run(fake):
         make(fake).publish(weights)
 
 
+def test_a_transfer_that_fails_is_named(fake):
+    def push(weights: Any, version: str) -> None:
+        raise RuntimeError("NCCL error")
+
+    sampler = VllmServerSampler(Client(fake.url), push, BOUNDS)
+    with pytest.raises(RunStopped, match="new weights: RuntimeError: NCCL error"):
+        sampler.publish(weights)
+
+
 def test_weights_go_to_a_server_by_nccl(fake, monkeypatch):
     fake_vllm.install(monkeypatch)
     from seed_opd.policy.vllm_weights import NcclPush

@@ -16,7 +16,9 @@ from file_transfer import FilePush, LostPush
 from real import check_grammar, check_prefix_cache, check_temperatures, scored, trainer
 
 from seed_opd.errors import RunStopped, UserError
+from seed_opd.policy.adapters import Adapters
 from seed_opd.policy.engine import Engine, Sampling
+from seed_opd.policy.loading import Placement
 from seed_opd.policy.vllm_answers import Bounds
 from seed_opd.policy.vllm_sampler import VllmSampler, start
 from seed_opd.policy.vllm_weights import InProcess
@@ -46,6 +48,22 @@ class TestVllm(Conformance):
 
     def make(self, folder: Path) -> Engine:
         return trainer(folder, self.sampler)
+
+
+class TestWeightsInPieces(TestVllm):
+    """FSDP2 in a group of one gathers each weight before it is sent."""
+
+    def make(self, folder: Path) -> Engine:
+        return trainer(folder, self.sampler, Placement(sharded=True))
+
+
+class TestAdapters(TestVllm):
+    """vLLM gets them as part of the weights that they adapt."""
+
+    trains_all_weights = False
+
+    def make(self, folder: Path) -> Engine:
+        return trainer(folder, self.sampler, adapters=Adapters(8, 16, "all-linear", seed=0))
 
 
 def test_log_probs_are_those_at_the_temperature(sampler, saved):
@@ -86,7 +104,7 @@ def test_what_does_not_fit_is_refused_before_it_is_cut(sampler):
 
 
 def test_a_failure_of_vllm_is_named(sampler):
-    with pytest.raises(RunStopped, match="vLLM failed with"):
+    with pytest.raises(RunStopped, match="vLLM's responses: "):
         sampler.sample([[10**7]], Sampling(1.0, 4), ["a"])
 
 

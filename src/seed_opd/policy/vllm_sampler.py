@@ -87,15 +87,7 @@ class VllmSampler:
         return checked(ids, log_probs, reason, versions, sampling=sampling, bounds=self._bounds, version=self.version)
 
     def _call(self, what: str, call: Callable[[], Any]) -> Any:
-        try:
-            return within(self._timeout, what, call)
-        except (UserError, RunStopped):
-            raise
-        except Exception as error:
-            reason = " ".join(str(error).split())[:300]
-            raise RunStopped(
-                f"{what}: vLLM failed with {type(error).__name__}: {reason}; see its log, then resume."
-            ) from error
+        return within(self._timeout, what, call)
 
 
 def start(path: Path | str, dtype: str, options: dict[str, Any], *, transfer: str = "ipc") -> Any:
