@@ -72,8 +72,8 @@ def collect(
 def annotate(recipe: Recipe, overrides: Overrides = None, out: Out = None) -> None:
     """Stage 1: write a hindsight skill about each collected episode."""
     from seed_opd.config import load
+    from seed_opd.training.analyzers import external_analyzer
     from seed_opd.training.collect import annotate as run
-    from seed_opd.training.setup import external_analyzer
 
     config = load(recipe, overrides or [])
     folder = _stage1(out, config.name)

@@ -117,8 +117,8 @@ class AnalyzerConfig(Section):
     kind: Literal["policy", "rules", "remote"] = "policy"
     """Who writes the skills."""
     view: Literal["document", "conversation"] = "document"
-    """What the policy reads as its own analyzer: the episode written out in one message (reference code), or the conversation
-    that it played with one more message, which reads nothing twice (context.style: transcript)."""
+    """What the policy reads as its own analyzer: the episode written out in one message (reference code), or the
+    conversation that it played with one more message, which reads nothing twice (context.style: transcript)."""
     max_prompt_tokens: int = Field(default=16384, ge=64)
     """Longest analyzer prompt; the oldest middle steps of the episode are dropped beyond it, and counted."""
     max_tokens: int = Field(default=4096, ge=8)

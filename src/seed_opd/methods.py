@@ -13,7 +13,7 @@ from torch import Tensor
 
 from seed_opd.errors import UserError
 from seed_opd.objectives.aggregate import Normalisation, masked_sum
-from seed_opd.objectives.distillation import distillation_loss, gap, sigmoid_gate
+from seed_opd.objectives.distillation import distillation_loss, gap, importance_k3_loss, sigmoid_gate, signed_loss
 from seed_opd.objectives.divergence import k3
 from seed_opd.objectives.surrogate import clipped_surrogate
 from seed_opd.policy.engine import Loss, Signals
@@ -25,6 +25,28 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
+class Actor(Part):
+    """What the policy is shown beside the ordinary prompt when it plays."""
+
+    train: Literal["library"] | None = None
+    """The skill in its prompt while it trains."""
+    evaluate: tuple[Literal["ordinary", "library"], ...] = ("ordinary",)
+    """How the panels are played; the first one chooses the best checkpoint."""
+
+    @property
+    def reads_library(self) -> bool:
+        return "library" in (self.train, *self.evaluate)
+
+
+class StepCredit(Part):
+    """An advantage of single steps: those taken after the same observation in the same task are compared (GiGPO)."""
+
+    weight: float = Field(default=1.0, gt=0)
+    """Added to the episode's advantage (published: 1)."""
+    discount: float = Field(default=0.95, gt=0, le=1)
+    """Of later rewards in a step's return (published: 0.95)."""
+
+
 class Advantage(Part):
     """How good an episode was, compared with the others of its task."""
 
@@ -34,6 +56,21 @@ class Advantage(Part):
     """Divide by the standard deviation (reference code: not on WebShop)."""
     unbiased: bool = False
     """Over trajectories: sample instead of population deviation."""
+    steps: StepCredit | None = None
+    """What is added for each step."""
+
+
+class Shaping(Part):
+    """The gap as a part of the advantage."""
+
+    form: Literal["added", "modulated"] = "added"
+    """`added`: A + weight * gap (OPID). `modulated`: A times a clipped factor, by as much as the weight says (RLSD)."""
+    weight: float = Field(default=0.001, ge=0)
+    """Weight of the gap (OPID: 0.001), or strength of the modulation (RLSD: 0.5)."""
+    clip: float = Field(default=0.2, gt=0)
+    """`modulated`: how far the factor may be from 1."""
+    decay_updates: int | None = Field(default=None, ge=1)
+    """The weight falls linearly to 0 within so many updates (RLSD: 50 to 100); constant by default."""
 
 
 class Surrogate(Part):
@@ -61,16 +98,25 @@ class Divergence(Part):
 
 
 class Distillation(Part):
-    """SEED's gated self-distillation."""
+    """Self-distillation from the skill context, as a loss beside the others."""
 
     weight: float = Field(default=0.01, ge=0)
     """Coefficient lambda (paper: 0.01)."""
+    form: Literal["gated", "importance_k3", "signed"] = "gated"
+    """`gated`: SEED's and SDAR's. `importance_k3`: Skill-SD's. `signed`: ours, down as well as up."""
     beta: float = Field(default=5.0, ge=0)
-    """Steepness of the gate (paper: 5)."""
+    """Steepness of the gate (paper: 5); 0 is a uniform gate of one half."""
     tokens: Literal["response", "action"] = "response"
     """All response tokens (reference code) or those of the action alone."""
     normalisation: Normalisation = "active"
     """What the sum over tokens is divided by (reference code: tokens with a usable skill)."""
+    baseline: Literal["ordinary", "control"] = "ordinary"
+    """What the gap is measured from: the ordinary context (paper), or one with another task's skill (ours)."""
+    floor: bool = False
+    """Only for groups in which the gap of the better trajectories is above that of the worse (ours)."""
+
+
+Writer = Literal["analyzer", "frozen", "external", "library"]
 
 
 class Method(Part):
@@ -79,27 +125,111 @@ class Method(Part):
     name: str
     summary: str
     source: str
-    skills: Literal["analyzer"] | None = None
-    """Who writes the text that the teacher reads; None means no teacher."""
+    trained: bool = True
+    """False: the policy is evaluated as it is."""
+    start: Literal["stage1", "base"] = "stage1"
+    """Which policy it begins with: the one that stage 1 taught to analyse, or the one before."""
+    actor: Actor = Actor()
+    skills: Writer | None = None
+    """Who writes what the teacher reads: the run's analyzer, the policy as it began, stage 1's analyzer, the library."""
+    step_skills: bool = False
+    """Steps that have a skill of their own are scored with it instead of the episode's (OPID's critical-first routing)."""
     advantage: Advantage = Advantage()
+    shaping: Shaping | None = None
     surrogate: Surrogate = Surrogate()
     divergence: Divergence = Divergence()
     distillation: Distillation | None = None
 
+    @property
+    def has_teacher(self) -> bool:
+        """Whether sampled tokens are scored in a skill context."""
+        return self.distillation is not None or self.shaping is not None
+
     @model_validator(mode="after")
-    def _has_a_teacher(self) -> Method:
-        if self.distillation is not None and self.skills is None:
-            raise ValueError("a distillation needs skills; add skills: analyzer")
+    def _has_text_for_its_teacher(self) -> Method:
+        if self.has_teacher and self.skills is None:
+            raise ValueError("a teacher needs skills; say who writes them, for example skills: analyzer")
         return self
 
+
+_STATIC = "; its code base reads a static library"
 
 TABLE: dict[str, Method] = {
     row.name: row
     for row in (
         Method(
+            name="vanilla",
+            summary="No training: the policy as stage 1 leaves it.",
+            source="paper, Vanilla (there: the base policy; start: base)",
+            trained=False,
+        ),
+        Method(
+            name="skill_prompt",
+            summary="No training: the library's skills in the prompt.",
+            source="paper, Skill-Prompt",
+            trained=False,
+            actor=Actor(evaluate=("library",)),
+        ),
+        Method(
             name="grpo",
             summary="Outcome reward alone: each episode against the others of its task.",
             source="paper, section on GRPO; reference code",
+        ),
+        Method(
+            name="skill_grpo",
+            summary="GRPO with the library's skills in the prompt; evaluated without and with them.",
+            source="paper, Skill-GRPO",
+            actor=Actor(train="library", evaluate=("ordinary", "library")),
+        ),
+        Method(
+            name="gigpo",
+            summary="GRPO, and each step against others that saw the same observation.",
+            source="GiGPO as in the reference code (step weight 1, discount 0.95)",
+            advantage=Advantage(steps=StepCredit()),
+        ),
+        Method(
+            name="opsd",
+            summary="Self-distillation from the library alone, without the outcome reward.",
+            source="SDAR's code base (0.01, beta 5, no policy gradient)",
+            skills="library",
+            surrogate=Surrogate(weight=0),
+            distillation=Distillation(),
+        ),
+        Method(
+            name="grpo_opsd",
+            summary="GRPO, and self-distillation from the library with the same weight on every token.",
+            source="SDAR's code base (0.01, beta 0: a gate of one half)",
+            skills="library",
+            distillation=Distillation(beta=0),
+        ),
+        Method(
+            name="skill_sd",
+            summary="GRPO, and an importance-weighted distance to the skill context.",
+            source="arXiv 2604.10674 (0.001; skills from own episodes there)" + _STATIC,
+            skills="library",
+            distillation=Distillation(weight=0.001, form="importance_k3"),
+        ),
+        Method(
+            name="rlsd",
+            summary="GRPO whose advantage the gap makes up to a fifth larger or smaller, fading out.",
+            source="arXiv 2604.03128 (0.5, clip 0.2, to 0 in 50 to 100 updates: 100 here)" + _STATIC,
+            skills="library",
+            shaping=Shaping(form="modulated", weight=0.5, decay_updates=100),
+        ),
+        Method(
+            name="sdar",
+            summary="GRPO, and gated self-distillation from the library.",
+            source="arXiv 2605.15155 (0.01, beta 5)",
+            skills="library",
+            distillation=Distillation(),
+        ),
+        Method(
+            name="opid",
+            summary="GRPO, and the gap added to the advantage; skills of single steps come before the episode's.",
+            source="arXiv 2606.26790; its reference code (0.001 for both, external analyzer, advantage over step samples)",
+            skills="external",
+            step_skills=True,
+            shaping=Shaping(),
         ),
         Method(
             name="seed",
@@ -107,6 +237,56 @@ TABLE: dict[str, Method] = {
             source="paper; reference code (lambda 0.01, beta 5, all response tokens)",
             skills="analyzer",
             distillation=Distillation(),
+        ),
+        Method(
+            name="seed_without_sft",
+            summary="SEED from the base policy, which nobody taught to analyse.",
+            source="paper, ablation w/o SFT",
+            start="base",
+            skills="analyzer",
+            distillation=Distillation(),
+        ),
+        Method(
+            name="seed_frozen",
+            summary="SEED whose analyzer stays the policy that the run starts from.",
+            source="paper, ablation w/o self-evolving OPD",
+            skills="frozen",
+            distillation=Distillation(),
+        ),
+        Method(
+            name="seed_library",
+            summary="SEED whose teacher reads the library: SDAR's loss.",
+            source="paper, ablation w/o on-policy skill (its row equals SDAR's)",
+            skills="library",
+            distillation=Distillation(),
+        ),
+        Method(
+            name="seed_tokens",
+            summary="SEED whose strength does not grow when fewer skills are usable.",
+            source="ours",
+            skills="analyzer",
+            distillation=Distillation(normalisation="tokens"),
+        ),
+        Method(
+            name="seed_signed",
+            summary="SEED that also lowers what the skill speaks against, bounded and clipped.",
+            source="ours",
+            skills="analyzer",
+            distillation=Distillation(form="signed", normalisation="tokens"),
+        ),
+        Method(
+            name="seed_control",
+            summary="Signed SEED whose gap is measured from another task's skill: the mere presence of text counts nothing.",
+            source="ours",
+            skills="analyzer",
+            distillation=Distillation(form="signed", normalisation="tokens", baseline="control"),
+        ),
+        Method(
+            name="seed_floor",
+            summary="Signed SEED, only where the gap tells better from worse episodes; plain GRPO elsewhere.",
+            source="ours",
+            skills="analyzer",
+            distillation=Distillation(form="signed", normalisation="tokens", floor=True),
         ),
     )
 }
@@ -145,12 +325,29 @@ def loss_of(method: Method) -> Loss:
         if method.divergence.weight:
             parts["kl"] = masked_sum(k3(log_probs, signals["reference"]), signals["kl_weight"])
         if method.distillation:
-            gate = sigmoid_gate(gap(signals["skill"], log_probs), method.distillation.beta)
-            per_token = distillation_loss(log_probs, signals["skill"], gate)
+            per_token = _DISTILLATIONS[method.distillation.form](log_probs, signals, method.distillation)
             parts["distillation"] = masked_sum(per_token, signals["distillation_weight"])
         return parts
 
     return loss
+
+
+def _gated(log_probs: Tensor, signals: Signals, row: Distillation) -> Tensor:
+    baseline = signals["control"] if row.baseline == "control" else log_probs
+    gate = sigmoid_gate(gap(signals["skill"], baseline), row.beta)
+    return distillation_loss(log_probs, signals["skill"], gate)
+
+
+def _importance_k3(log_probs: Tensor, signals: Signals, row: Distillation) -> Tensor:
+    return importance_k3_loss(log_probs, signals["skill"], signals["old"])
+
+
+def _signed(log_probs: Tensor, signals: Signals, row: Distillation) -> Tensor:
+    baseline = signals["control" if row.baseline == "control" else "old"]
+    return signed_loss(log_probs, signals["old"], gap(signals["skill"], baseline), row.beta)
+
+
+_DISTILLATIONS = {"gated": _gated, "importance_k3": _importance_k3, "signed": _signed}
 
 
 def _merge(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

@@ -68,6 +68,7 @@ class Trajectory:
     penalty: float = 0.0
     seed: str = ""
     stop: Literal["done", "steps"] = "done"
+    prompt_skill: str | None = None  # the skill that the actor had in its prompt
 
     @property
     def reward(self) -> float:
@@ -107,6 +108,7 @@ class Skill:
     status: SkillStatus = "ok"
     raw: str = ""
     analyzer: str = ""
+    steps: tuple[tuple[int, str], ...] = ()  # critical steps with a skill of their own
 
     @property
     def usable(self) -> bool:
@@ -117,7 +119,8 @@ class Skill:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Skill:
-        return cls(**_known(cls, data))
+        steps = tuple((int(index), str(text)) for index, text in data.get("steps", ()))
+        return cls(**{**_known(cls, data), "steps": steps})
 
 
 def write_jsonl(path: Path, rows: Iterable[Trajectory | Skill]) -> None:

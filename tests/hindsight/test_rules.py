@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 
@@ -29,18 +31,17 @@ def written(goal: str, turns: list[tuple[str, str]], success: bool = False) -> S
 
 
 def test_a_success_becomes_a_workflow() -> None:
-    assert RulesAnalyzer().analyze([CLEAN]) == [
-        Skill(
-            "mug 1 was at cabinet 2, and the task was done.",
-            "first open cabinet 2 and take mug 1 from cabinet 2, next clean mug 1 with "
-            "sinkbasin 1, then move mug 1 to desk 1.",
-            analyzer="rules",
-        )
-    ]
+    (skill,) = RulesAnalyzer().analyze([CLEAN])
+    assert replace(skill, steps=()) == Skill(
+        "mug 1 was at cabinet 2, and the task was done.",
+        "first open cabinet 2 and take mug 1 from cabinet 2, next clean mug 1 with sinkbasin 1, then move mug 1 to desk 1.",
+        analyzer="rules",
+    )
 
 
 def test_an_experts_plan_gives_exactly_the_same_sentence() -> None:
-    assert advice_from_plan(CLEAN.goal, [step.action for step in CLEAN.steps]) == RulesAnalyzer().analyze([CLEAN])[0]
+    (skill,) = RulesAnalyzer().analyze([CLEAN])
+    assert advice_from_plan(CLEAN.goal, [step.action for step in CLEAN.steps]) == replace(skill, steps=())
 
 
 def test_a_plan_that_misses_the_goal_is_refused() -> None:

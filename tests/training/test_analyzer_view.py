@@ -8,8 +8,9 @@ from seed_opd.config import load
 from seed_opd.errors import UserError
 from seed_opd.hindsight.views import ConversationView, DocumentView
 from seed_opd.policy.rollout import Assignment
+from seed_opd.training.analyzers import analyzer_view, policy_analyzer
 from seed_opd.training.pairs import Annotated, pair_sample
-from seed_opd.training.setup import analyzer_view, policy_analyzer, set_up
+from seed_opd.training.setup import set_up
 from seed_opd.trajectory import Skill
 
 SMALL = ["threads=1", "environment.max_steps=4", "analyzer.max_tokens=60", "rollout.concurrency=4"]

@@ -18,7 +18,7 @@ from seed_opd.training.guards import (
     check_published,
     check_update,
 )
-from seed_opd.training.signals import Scored
+from seed_opd.training.scoring import Scored
 from toys import Scorer, episode
 
 GOOD = {

@@ -24,10 +24,16 @@ def panel_tasks(environment: Environment, split: str, limit: int | None) -> list
 
 
 def play_panel(
-    player: Player, tasks: Sequence[Task], temperature: float, progress: Callable[[int], None] = lambda _: None
+    player: Player,
+    tasks: Sequence[Task],
+    temperature: float,
+    progress: Callable[[int], None] = lambda _: None,
+    skills: Sequence[str | None] | None = None,
 ) -> list[Trajectory]:
-    """Play every task once."""
-    return player.play([Assignment(task, f"{PANEL_SEED}/{task}") for task in tasks], temperature, progress)
+    """Play every task once, with a skill in its prompt where one is given."""
+    skills = skills or [None] * len(tasks)
+    assignments = [Assignment(task, f"{PANEL_SEED}/{task}", skill) for task, skill in zip(tasks, skills, strict=True)]
+    return player.play(assignments, temperature, progress)
 
 
 def counts(trajectories: Sequence[Trajectory], categories: Sequence[str]) -> dict[str, Count]:

@@ -7,8 +7,10 @@ becomes a workflow ("first ..., next ..., then ..."); a failure becomes a correc
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from seed_opd.errors import UserError
+from seed_opd.hindsight.critical_steps import critical_steps
 from seed_opd.hindsight.household import TOOL_TYPES, Hindsight, Mistake, Site, facts, plan_facts
 from seed_opd.trajectory import Skill, Trajectory
 
@@ -91,7 +93,7 @@ def listing(names: Sequence[str]) -> str:
 
 def _analyze(trajectory: Trajectory) -> Skill:
     try:
-        return write(facts(trajectory))
+        return replace(write(facts(trajectory)), steps=critical_steps(trajectory))
     except UserError as error:
         return Skill("", "", "error", str(error), RulesAnalyzer.name)
 

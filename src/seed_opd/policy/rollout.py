@@ -133,6 +133,7 @@ class Player:
             penalty=self.invalid_penalty * sum(not step.valid for step in episode.steps),
             seed=episode.assignment.seed,
             stop="done" if episode.done else "steps",
+            prompt_skill=episode.assignment.skill,
         )
 
 

@@ -55,7 +55,9 @@ class TorchEngine:
         self.max_grad_norm = max_grad_norm
         self.micro_batch_tokens = micro_batch_tokens
         self.adapted = has_adapters(policy)
-        hold_pieces(policy)
+        for model in (policy, reference):
+            if model is not None:
+                hold_pieces(model)
         self._trained = {name: p for name, p in policy.model.named_parameters() if p.requires_grad}
         self.optimizer = torch.optim.AdamW(
             self._trained.values(), lr=0.0, betas=betas, weight_decay=weight_decay, fused=True

@@ -16,9 +16,10 @@ from seed_opd.config import Config, load
 from seed_opd.errors import UserError
 from seed_opd.evaluation.compare import TableText, difference_table, evaluations, last, success_table
 from seed_opd.report import build
+from seed_opd.training.analyzers import external_analyzer
 from seed_opd.training.collect import annotate, collect
 from seed_opd.training.evaluate import evaluate
-from seed_opd.training.setup import external_analyzer, set_up
+from seed_opd.training.setup import set_up
 from seed_opd.training.sft import fine_tune
 from seed_opd.trajectory import read_jsonl
 

@@ -12,7 +12,7 @@ from seed_opd.errors import RunStopped
 from seed_opd.policy.engine import Engine, Sampling
 from seed_opd.policy.samples import Sample
 from seed_opd.processes import from_main
-from seed_opd.training.signals import Scored
+from seed_opd.training.scoring import Scored
 
 AGREEMENT = {"float32": 1e-3, "bfloat16": 1.0}
 """Largest difference, in nats, between what the sampler and the trainer say of one token."""

@@ -12,8 +12,8 @@ from transformers import PreTrainedTokenizerBase
 from seed_opd.hindsight.audit import audit
 from seed_opd.methods import Method
 from seed_opd.training.ledger import Ledger
+from seed_opd.training.scoring import Scored
 from seed_opd.training.setup import Parts
-from seed_opd.training.signals import Scored
 from seed_opd.trajectory import Skill, Trajectory
 
 

@@ -11,8 +11,9 @@ import torch
 from seed_opd.errors import UserError
 from seed_opd.policy.engine import Engine, Signals
 from seed_opd.policy.samples import Sample
+from seed_opd.training.analyzers import analyzer_view
 from seed_opd.training.pairs import pair_sample, read_annotated, split_by_task
-from seed_opd.training.setup import Parts, analyzer_view
+from seed_opd.training.setup import Parts
 from seed_opd.training.sft import likelihood_loss
 
 

@@ -21,9 +21,11 @@ from pathlib import Path
 from seed_opd.config import Config, OptimizerConfig
 from seed_opd.evaluation.probe_set import ProbeSet
 from seed_opd.hindsight.analyzer import Analyzer
+from seed_opd.hindsight.library import Library
 from seed_opd.methods import Method, loss_of, resolve
 from seed_opd.policy.rollout import Assignment
 from seed_opd.processes import from_main
+from seed_opd.training.analyzers import policy_analyzer, writer_of
 from seed_opd.training.checkpoint import Checkpoints, Progress
 from seed_opd.training.evaluate import evaluate_panels
 from seed_opd.training.guards import check_first_step, check_update
@@ -32,8 +34,9 @@ from seed_opd.training.progress import Display
 from seed_opd.training.records import gap_rows, token_rows, train_row
 from seed_opd.training.replay import Replay
 from seed_opd.training.run_folder import RunFolder
-from seed_opd.training.setup import Parts, draw_tasks, policy_analyzer, provenance, run_analyzer, set_up, train_tasks
-from seed_opd.training.signals import Scored, score, signals_of
+from seed_opd.training.scoring import Scored, score
+from seed_opd.training.setup import Parts, draw_tasks, provenance, set_up, train_tasks
+from seed_opd.training.signals import signals_of
 from seed_opd.trajectory import Skill, Task, Trajectory
 
 
@@ -44,6 +47,7 @@ class Trainer:
     parts: Parts
     method: Method
     analyzer: Analyzer | None
+    library: Library | None
     tasks: list[Task]
     folder: RunFolder
     checkpoints: Checkpoints
@@ -58,16 +62,17 @@ def train(config: Config, folder: Path, *, model: Path | None = None, stage1: Pa
     progress = from_main(trainer.checkpoints.latest)
     if progress is None:
         trainer.folder.rewind(-1)  # a run killed before its first checkpoint begins again
-        trainer.folder.log("start", 0, provenance(trainer.parts, model))
+        trainer.folder.log("start", 0, provenance(trainer.parts, model if trainer.method.start == "stage1" else None))
         progress = _evaluate(trainer, Progress(), label="start")
         trainer.checkpoints.save(trainer.parts.engine, progress)
     else:
         trainer.checkpoints.restore(trainer.parts.engine, progress)
         trainer.folder.rewind(progress.update)
+    updates = config.updates if trainer.method.trained else 0
     with trainer.display:
-        for update in range(progress.update + 1, config.updates + 1):
+        for update in range(progress.update + 1, updates + 1):
             _update(trainer, update)
-            last = update == config.updates
+            last = update == updates
             progress = Progress(update, progress.best_update, progress.best_success)
             if last or update % config.evaluation.every == 0:
                 progress = _evaluate(trainer, progress)
@@ -106,11 +111,17 @@ def _update(trainer: Trainer, update: int) -> None:
 def _play(trainer: Trainer, tasks: Sequence[Task], update: int) -> list[Trajectory]:
     config = trainer.parts.config
     assignments = [
-        Assignment(task, f"{config.seed}/update/{update}/{place}/{member}")
+        Assignment(task, f"{config.seed}/update/{update}/{place}/{member}", _skill_in_prompt(trainer, task))
         for place, task in enumerate(tasks)
         for member in range(config.rollout.group)
     ]
     return trainer.parts.player.play(assignments, config.rollout.temperature, trainer.display.episodes(len(assignments)))
+
+
+def _skill_in_prompt(trainer: Trainer, task: Task) -> str | None:
+    if trainer.method.actor.train is None or trainer.library is None:
+        return None
+    return trainer.library.skill(trainer.parts.environment.category(task))
 
 
 def _analyze(trainer: Trainer, trajectories: Sequence[Trajectory]) -> list[Skill | None]:
@@ -125,7 +136,7 @@ def _learn(trainer: Trainer, update: int, scored: Sequence[Scored]) -> dict[str,
     loss = loss_of(trainer.method)
     rows: list[dict[str, float]] = []
     for number, batch in enumerate(_minibatches(scored, config.optimizer.minibatches, f"{config.seed}/{update}")):
-        signals = signals_of(trainer.method, batch)
+        signals = signals_of(trainer.method, batch, update)
         if number == 0:
             check_first_step(engine, batch, config.model.dtype)
         row = engine.train([item.sample for item in batch], signals, loss)
@@ -151,7 +162,10 @@ def _minibatches(scored: Sequence[Scored], count: int, seed: str) -> list[list[S
 def _evaluate(trainer: Trainer, progress: Progress, label: str = "update") -> Progress:
     """Play every panel, score the probe set, and remember the best update by the mean of the panels' macro success."""
     parts, ledger = trainer.parts, Ledger()
-    macros = evaluate_panels(parts, trainer.folder, trainer.display, ledger, label, progress.update)
+    macros, *_ = [
+        evaluate_panels(parts, trainer.folder, trainer.display, ledger, label, progress.update, library)
+        for library in (trainer.library if prompt == "library" else None for prompt in trainer.method.actor.evaluate)
+    ]
     if trainer.probe:
         with ledger.phase("probe"):
             probe = trainer.probe.score(policy_analyzer(parts))
@@ -167,11 +181,13 @@ def _trainer(config: Config, folder: Path, model: Path | None, stage1: Path | No
     method = resolve(config.method, config.overrides)
     run = RunFolder(folder, config.tensorboard)
     run.begin(config)
-    parts = set_up(config, model=model, with_reference=method.divergence.weight > 0)
+    start = model if method.start == "stage1" else None
+    parts = set_up(config, model=start, with_reference=method.divergence.weight > 0)
     return Trainer(
         parts=parts,
         method=method,
-        analyzer=run_analyzer(parts, folder) if method.skills else None,
+        analyzer=writer_of(parts, folder, method.skills, start) if method.skills else None,
+        library=Library.of(config.environment.name) if method.actor.reads_library else None,
         tasks=train_tasks(config, parts.environment),
         folder=run,
         checkpoints=Checkpoints(folder / "checkpoints"),

@@ -13,21 +13,11 @@ import torch
 from seed_opd.config import TINY, Config
 from seed_opd.environments import Environment, make
 from seed_opd.errors import UserError
-from seed_opd.hindsight.analyzer import Analyzer, AskedOnce, Shared
-from seed_opd.hindsight.constrained import SchemaDecoder
-from seed_opd.hindsight.policy_analyzer import PolicyAnalyzer
-from seed_opd.hindsight.remote import RemoteAnalyzer
-from seed_opd.hindsight.rules import RulesAnalyzer
-from seed_opd.hindsight.schema import Limits
-from seed_opd.hindsight.views import ConversationView, DocumentView, View
-from seed_opd.policy.context import Context, TranscriptContext, make_context
-from seed_opd.policy.engine import Engine, Sampling
+from seed_opd.policy.context import Context, make_context
+from seed_opd.policy.engine import Engine
 from seed_opd.policy.rollout import Player
 from seed_opd.training.engines import make_engine
 from seed_opd.trajectory import Task
-
-CHARACTERS_PER_TOKEN = 3
-"""A remote model's tokenizer is not at hand; English has about four characters a token, so this is on the safe side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,57 +71,6 @@ def provenance(parts: Parts, model: Path | None) -> dict[str, str | int]:
 def model_path(path: str) -> Path | str:
     """The folder of the packaged tiny policy for `tiny`; any other path or hub name as it is."""
     return Path(str(resources.files("seed_opd") / "policy" / "tiny")) if path == TINY else path
-
-
-def policy_analyzer(parts: Parts) -> Analyzer:
-    """The policy itself as the analyzer: greedy, under the schema unless the config says otherwise."""
-    settings, engine = parts.config.analyzer, parts.engine
-    limits = Limits(settings.max_characters, settings.max_characters)
-    decoder = SchemaDecoder(engine.tokenizer, engine.vocab_size, limits) if settings.constrained else None
-    sampling = Sampling(temperature=0.0, max_tokens=settings.max_tokens)
-    analyzer = PolicyAnalyzer(
-        engine,
-        analyzer_view(parts, settings.max_prompt_tokens),
-        sampling,
-        decoder=decoder,
-        limits=limits,
-        batch_size=parts.config.rollout.concurrency,
-    )
-    return Shared(analyzer)
-
-
-def analyzer_view(parts: Parts, max_tokens: int) -> View:
-    """How the policy is shown the episodes that it analyses; stage 1 trains on the same."""
-    if parts.config.analyzer.view == "conversation":
-        assert isinstance(parts.context, TranscriptContext)  # the config refuses another style
-        return ConversationView(parts.context.closing, max_tokens)
-    return DocumentView(parts.context.template.opening, max_tokens)
-
-
-def external_analyzer(config: Config, kind: str, folder: Path) -> Analyzer:
-    """An analyzer that needs no policy: rules, or a remote server whose answers are kept in the folder."""
-    if kind == "rules":
-        return AskedOnce(RulesAnalyzer())
-    settings = config.analyzer
-    if not settings.model:
-        raise UserError("analyzer.model: it is empty; name the remote server's model.")
-    limits = Limits(settings.max_characters, settings.max_characters)
-    remote = RemoteAnalyzer(
-        settings.base_url,
-        settings.model,
-        folder / "analyses.jsonl",
-        api_key_variable=settings.api_key_variable,
-        max_tokens=settings.max_tokens,
-        max_prompt_characters=CHARACTERS_PER_TOKEN * settings.max_prompt_tokens,
-        limits=limits,
-    )
-    return AskedOnce(remote)
-
-
-def run_analyzer(parts: Parts, folder: Path) -> Analyzer:
-    """The analyzer of stage 2, as the config names it."""
-    kind = parts.config.analyzer.kind
-    return policy_analyzer(parts) if kind == "policy" else external_analyzer(parts.config, kind, folder)
 
 
 def train_tasks(config: Config, environment: Environment) -> list[Task]:

@@ -19,10 +19,11 @@ from seed_opd.errors import UserError
 from seed_opd.evaluation.panels import panel_tasks, play_panel, summary
 from seed_opd.policy.engine import Engine, Signals
 from seed_opd.policy.samples import Sample
+from seed_opd.training.analyzers import analyzer_view
 from seed_opd.training.pairs import Annotated, pair_sample, read_annotated, split_by_task
 from seed_opd.training.progress import Display
 from seed_opd.training.run_folder import RunFolder
-from seed_opd.training.setup import Parts, analyzer_view
+from seed_opd.training.setup import Parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from seed_opd.evaluation.statistics import wilson
 from seed_opd.hindsight.probe import mean_score
 from seed_opd.hindsight.rules import advice_from_plan
 from seed_opd.policy.rollout import Assignment
-from seed_opd.training.setup import policy_analyzer, set_up
+from seed_opd.training.analyzers import policy_analyzer
+from seed_opd.training.setup import set_up
 from seed_opd.trajectory import Task, Trajectory
 
 

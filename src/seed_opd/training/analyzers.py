@@ -1,0 +1,84 @@
+"""Who writes the skills of a run: the policy, as it is or as it was, an external analyzer, or the library."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from seed_opd.config import Config
+from seed_opd.errors import UserError
+from seed_opd.hindsight.analyzer import Analyzer, AskedOnce, Shared
+from seed_opd.hindsight.constrained import SchemaDecoder
+from seed_opd.hindsight.library import Library
+from seed_opd.hindsight.policy_analyzer import PolicyAnalyzer
+from seed_opd.hindsight.remote import RemoteAnalyzer
+from seed_opd.hindsight.rules import RulesAnalyzer
+from seed_opd.hindsight.schema import Limits
+from seed_opd.hindsight.views import ConversationView, DocumentView, View
+from seed_opd.methods import Writer
+from seed_opd.policy.context import TranscriptContext
+from seed_opd.policy.engine import Sampling
+from seed_opd.training.engines import make_engine
+from seed_opd.training.setup import Parts, model_path
+
+CHARACTERS_PER_TOKEN = 3
+"""A remote model's tokenizer is not at hand; English has about four characters a token, so this is on the safe side."""
+
+
+def policy_analyzer(parts: Parts) -> Analyzer:
+    """The policy itself as the analyzer: greedy, under the schema unless the config says otherwise."""
+    settings, engine = parts.config.analyzer, parts.engine
+    limits = Limits(settings.max_characters, settings.max_characters)
+    decoder = SchemaDecoder(engine.tokenizer, engine.vocab_size, limits) if settings.constrained else None
+    sampling = Sampling(temperature=0.0, max_tokens=settings.max_tokens)
+    analyzer = PolicyAnalyzer(
+        engine,
+        analyzer_view(parts, settings.max_prompt_tokens),
+        sampling,
+        decoder=decoder,
+        limits=limits,
+        batch_size=parts.config.rollout.concurrency,
+    )
+    return Shared(analyzer)
+
+
+def analyzer_view(parts: Parts, max_tokens: int) -> View:
+    """How the policy is shown the episodes that it analyses; stage 1 trains on the same."""
+    if parts.config.analyzer.view == "conversation":
+        assert isinstance(parts.context, TranscriptContext)  # the config refuses another style
+        return ConversationView(parts.context.closing, max_tokens)
+    return DocumentView(parts.context.template.opening, max_tokens)
+
+
+def external_analyzer(config: Config, kind: str, folder: Path) -> Analyzer:
+    """An analyzer that needs no policy: rules, or a remote server whose answers are kept in the folder."""
+    if kind == "rules":
+        return AskedOnce(RulesAnalyzer())
+    settings = config.analyzer
+    if not settings.model:
+        raise UserError("analyzer.model: it is empty; name the remote server's model.")
+    limits = Limits(settings.max_characters, settings.max_characters)
+    remote = RemoteAnalyzer(
+        settings.base_url,
+        settings.model,
+        folder / "analyses.jsonl",
+        api_key_variable=settings.api_key_variable,
+        max_tokens=settings.max_tokens,
+        max_prompt_characters=CHARACTERS_PER_TOKEN * settings.max_prompt_tokens,
+        limits=limits,
+    )
+    return AskedOnce(remote)
+
+
+def writer_of(parts: Parts, folder: Path, writer: Writer, start: Path | None) -> Analyzer:
+    """The analyzer that a row of the methods table names; `start` is the model that the run begins with."""
+    config = parts.config
+    if writer == "library":
+        return Library.of(config.environment.name)
+    if writer == "external":
+        return external_analyzer(config, config.stage1.analyzer, folder)
+    if writer == "frozen":
+        return policy_analyzer(replace(parts, engine=make_engine(config, start or model_path(config.model.path), False)))
+    if config.analyzer.kind != "policy":
+        return external_analyzer(config, config.analyzer.kind, folder)
+    return policy_analyzer(parts)
