@@ -35,4 +35,7 @@ def test_what_hangs_is_named_and_left_behind():
     let_go = threading.Event()
     with pytest.raises(RunStopped, match=r"the engine: no answer within 0\.05 seconds"):
         within(0.05, "the engine", let_go.wait)
+    assert [thread.daemon for thread in threading.enumerate() if thread.name == "the engine"] == [
+        True
+    ]  # nothing waits for it
     let_go.set()

@@ -34,7 +34,7 @@ def model(tokenizer: PreTrainedTokenizerFast) -> Qwen3ForCausalLM:
 
 
 def random_model(vocabulary: int) -> Qwen3ForCausalLM:
-    """Some 150,000 random weights, with the smallest attention head that vLLM has on a CPU."""
+    """Some 130,000 random weights, with the smallest attention head that vLLM has on a CPU."""
     torch.manual_seed(0)
     config = Qwen3Config(
         vocab_size=vocabulary,

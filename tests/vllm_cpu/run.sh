@@ -4,7 +4,7 @@
 #   tests/vllm_cpu/run.sh [pytest's arguments]
 #
 # Needs Python 3.11 (PYTHON), some 4 GB of disk for the environment (VLLM_ENVIRONMENT, build/vllm by default), and a package
-# index; TORCH_INDEX is where torch's builds for the CPU come from. Takes some ten minutes on two cores.
+# index; TORCH_INDEX is where torch's builds for the CPU come from. Takes some five minutes on two cores, once that is made.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
