@@ -69,6 +69,11 @@ class EngineConfig(Section):
     options: dict[str, Any] = {}
     """Passed to vLLM as they are, for example {gpu_memory_utilization: 0.5}."""
 
+    @property
+    def shares_weights(self) -> bool:
+        """Whether the sampler draws from the very weights that are trained, and not from a copy that is sent."""
+        return (self.kind, self.sampler) == ("torch", "torch")
+
 
 class EnvironmentConfig(Section):
     name: str = "alfworld"

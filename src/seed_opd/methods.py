@@ -211,7 +211,7 @@ TABLE: dict[str, Method] = {
         ),
         Method(
             name="rlsd",
-            summary="GRPO whose advantage the gap makes up to a fifth larger or smaller, fading out.",
+            summary="GRPO whose advantage the gap makes up to a tenth larger or smaller, fading out.",
             source="arXiv 2604.03128 (0.5, clip 0.2, to 0 in 50 to 100 updates: 100 here)" + _STATIC,
             skills="library",
             shaping=Shaping(form="modulated", weight=0.5, decay_updates=100),

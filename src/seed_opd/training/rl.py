@@ -28,7 +28,7 @@ from seed_opd.processes import from_main
 from seed_opd.training.analyzers import policy_analyzer, writer_of
 from seed_opd.training.checkpoint import Checkpoints, Progress
 from seed_opd.training.evaluate import evaluate_panels
-from seed_opd.training.guards import check_first_step, check_update
+from seed_opd.training.guards import check_first_step, check_published, check_update
 from seed_opd.training.ledger import Ledger
 from seed_opd.training.progress import Display
 from seed_opd.training.records import gap_rows, token_rows, train_row
@@ -144,6 +144,8 @@ def _learn(trainer: Trainer, update: int, scored: Sequence[Scored]) -> dict[str,
         row |= trainer.replay.train(engine, update, len({item.trajectory for item in batch}))
         rows.append(row | engine.step(_learning_rate(config.optimizer, update)))
     engine.publish()
+    if not config.engine.shares_weights:
+        check_published(engine, batch, config.model.dtype, f"{config.seed}/publish/{update}")
     return {name: sum(row[name] for row in rows) / len(rows) for name in rows[0]}
 
 
