@@ -7,13 +7,14 @@ must see the same log-probs, losses and gradients at every update, and end with 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-import torch
 from conformance import Conformance
 from safetensors.torch import load_file
 from torch import Tensor
@@ -100,12 +101,13 @@ class Mirrored:
     def note(self, name: str, value: float) -> None:
         self.rows[-1][name] = max(value, self.rows[-1].get(name, 0.0))
 
-    def adapters_gap(self) -> float:
-        """The largest difference of the adapters as they are now, beside the largest way that they went."""
+    def adapters_gap(self) -> tuple[float, float]:
+        """The largest difference of the adapters as they are now, and the largest way that they went."""
         self.tinker.save(self.folder / "end")
-        ends = adapters_of(self.folder / "end")
+        starts, ends = adapters_of(self.folder / "start"), adapters_of(self.folder / "end")
         mine = dict(self.torch.policy.model.named_parameters())
-        return max(float((mine[name].detach() - value).abs().max()) for name, value in ends.items() if name in mine)
+        gaps = [float((mine[name].detach() - value).abs().max()) for name, value in ends.items() if name in mine]
+        return max(gaps), max(float((value - starts[name]).abs().max()) for name, value in ends.items())
 
 
 def torch_engine(folder: Path, **settings: Any) -> TorchEngine:
@@ -142,7 +144,7 @@ def test_updates_are_the_torch_engines(method, tmp_path, monkeypatch):
         return made[-1]
 
     monkeypatch.setattr("seed_opd.training.setup.make_engine", make_engine)
-    rl.train(config_of(method), tmp_path / "run")
+    rl.train(load("demo", settings_of(method)), tmp_path / "run")
     (mirrored,) = made
     rows = [row for row in read_jsonl(tmp_path / "run" / "metrics.jsonl") if row["kind"] == "train"]
     print(f"\n{method}: largest differences between the server and torch, by update")
@@ -151,35 +153,47 @@ def test_updates_are_the_torch_engines(method, tmp_path, monkeypatch):
         print(
             "    ", ", ".join(f"{name} {value:.3g}" for name, value in row.items() if name.startswith(("loss/", "seconds")))
         )
-    gap = mirrored.adapters_gap()
-    print(f"  adapters at the end: {gap:.2g}")
+    gap, way = mirrored.adapters_gap()
+    print(f"  adapters at the end: {gap:.2g}, and they went {way:.2g}")
+    assert len(rows) == 3
     for gaps in mirrored.rows[:3]:
-        assert gaps["log-probs"] < 2e-3
-        assert all(value < 1e-4 for name, value in gaps.items() if name.startswith(("loss/", "signal/")))
-        assert gaps["grad_norm, relative"] < 1e-2
-        assert gaps["surrogate signal"] > 0
-        assert method == "grpo" or gaps["distillation signal"] > 0
-    assert gap < 1e-3
-    torch.testing.assert_close(mirrored.rows[0]["log-probs"], 0.0, atol=1e-4, rtol=0)
+        assert gaps["log-probs"] < 1e-4
+        assert all(value < 1e-6 for name, value in gaps.items() if name.startswith(("loss/", "signal/")))
+        assert gaps["grad_norm, relative"] < 1e-3
+    assert gap < 5e-4 < way
+    for part in ("surrogate",) if method == "grpo" else ("surrogate", "distillation"):
+        assert max(gaps[f"{part} signal"] for gaps in mirrored.rows[:3]) > 1e-5, f"no {part} to compare"
 
 
-def config_of(method: str) -> Any:
-    return load(
-        "demo",
-        [
-            f"method={method}",
-            f"model.path={MODEL}",
-            "updates=3",
-            "threads=1",
-            "environment.train_tasks=6",  # some of them are solved by one of four
-            "environment.max_steps=8",
-            "rollout.tasks=6",
-            "rollout.group=4",
-            "optimizer.minibatches=1",
-            "evaluation.tasks=1",
-            "evaluation.every=3",
-            "evaluation.probe=0",
-            "analyzer.kind=rules",
-            "optimizer.learning_rate=1e-3",
-        ],
-    )
+def test_a_run_from_the_command_line_is_resumed_on_the_server(tmp_path):
+    """One update, and later a second one, by another process with a new session."""
+    small = ["model.lora.rank=8", "rollout.tasks=2", "environment.train_tasks=2", "environment.max_steps=4"]
+    settings = [*settings_of("seed"), *small, "engine.kind=tinker", f"engine.url={URL}"]
+    for updates in (1, 2):
+        command = [sys.executable, "-m", "seed_opd.cli", "train", "demo", *settings]
+        done = subprocess.run(
+            [*command, f"updates={updates}", "--out", tmp_path], capture_output=True, text=True, timeout=900
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    rows = [row for row in read_jsonl(tmp_path / "seed" / "metrics.jsonl") if row["kind"] == "train"]
+    assert [row["update"] for row in rows] == [1, 2]
+    assert rows[0]["kl"] == pytest.approx(0.0, abs=1e-6) and rows[1]["kl"] > 1e-6, "the reference is the start of the run"
+
+
+def settings_of(method: str) -> list[str]:
+    return [
+        f"method={method}",
+        f"model.path={MODEL}",
+        "updates=3",
+        "threads=1",
+        "environment.train_tasks=6",  # some of them are solved by one of four
+        "environment.max_steps=8",
+        "rollout.tasks=6",
+        "rollout.group=4",
+        "optimizer.minibatches=1",
+        "evaluation.tasks=1",
+        "evaluation.every=3",
+        "evaluation.probe=0",
+        "analyzer.kind=rules",
+        "optimizer.learning_rate=1e-3",
+    ]

@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 
 import httpx
+from safetensors import SafetensorError
+from safetensors.torch import load
 from transformers import PreTrainedTokenizerBase
 
 from seed_opd.errors import RunStopped, UserError
@@ -60,12 +62,12 @@ def write_checkpoint(
             try:
                 for name, content in adapter().items():
                     (temporary / name).write_bytes(content)
-            except (RunStopped, httpx.HTTPError, tarfile.TarError, OSError) as error:
+            except (RunStopped, httpx.HTTPError, tarfile.TarError, SafetensorError, OSError, ValueError) as error:
                 note["no_adapter"] = " ".join(str(error).split())[:400]
         (temporary / NAME).write_text(json.dumps(note, indent=2) + "\n", encoding="utf-8")
 
 
-def export_adapter(service: TinkerService, client: object, name: str) -> dict[str, bytes]:
+def export_adapter(service: TinkerService, client: object, name: str, base_model: str) -> dict[str, bytes]:
     """The adapter as PEFT's two files, by the server's archive of sampler weights; raises RunStopped where it has none."""
     save = client.save_weights_for_sampler  # type: ignore[attr-defined]
     path = str(service.ask("weights to download", lambda: save(name)).path)
@@ -77,7 +79,18 @@ def export_adapter(service: TinkerService, client: object, name: str) -> dict[st
     files = _unpacked(response.content)
     if set(files) != set(ADAPTER):
         raise RunStopped(f"the server's archive holds no {' and '.join(ADAPTER)}")
-    return files
+    config, weights = ADAPTER
+    return files | {config: _completed(files[config], list(load(files[weights])), base_model)}
+
+
+def _completed(config: bytes, names: list[str], base_model: str) -> bytes:
+    """PEFT's config with the base model as we know it, and with the layers that the weights are for.
+
+    SkyRL leaves the layers out; PEFT would then take its defaults for the architecture, and forget the others' weights.
+    """
+    data = json.loads(config)
+    layers = sorted({name.split(".lora_")[0].rsplit(".", 1)[-1] for name in names if ".lora_" in name})
+    return json.dumps(data | {"base_model_name_or_path": base_model, "target_modules": layers}, indent=2).encode()
 
 
 def _unpacked(archive: bytes) -> dict[str, bytes]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Hashable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -235,7 +236,8 @@ class TinkerEngine:
         """Weights stay on the server; the folder names them, and holds the tokenizer and a PEFT adapter if it can be had."""
         self._exports += 1
         name = f"export-{self._exports:05d}"  # a server takes a name once
-        write_checkpoint(folder, self._checkpoint(), self.tokenizer, lambda: export_adapter(self.service, self.client, name))
+        export = partial(export_adapter, self.service, self.client, name, self.base_model)
+        write_checkpoint(folder, self._checkpoint(), self.tokenizer, export)
 
     def save_state(self, folder: Path) -> None:
         """The optimizer's state is part of the server's checkpoint; the folder names it."""

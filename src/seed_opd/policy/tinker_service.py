@@ -47,13 +47,17 @@ class TinkerService:
     def ask(self, what: str, call: Callable[[], Any]) -> Any:
         """The settled result of a call to the SDK. Raises RunStopped where the server fails or does not answer in time."""
         name = f"the Tinker server, asked for {what}"
-        try:
-            return within(self._timeout, name, lambda: _settled(call()))
-        except (RunStopped, UserError):
-            raise
-        except Exception as error:  # whatever the SDK raises, its own assertions included
-            reason = " ".join(f"{type(error).__name__}: {error}".split()).replace(self._secret, "[key]")[:400]
-            raise RunStopped(f"{name}: {reason}; see its log, then resume from the last checkpoint.") from error
+
+        def settle() -> Any:
+            try:
+                return _settled(call())
+            except (RunStopped, UserError):
+                raise
+            except Exception as error:  # whatever the SDK raises, its own assertions included; it may quote the key
+                reason = " ".join(f"{type(error).__name__}: {error}".split()).replace(self._secret, "[key]")[:400]
+                raise RunStopped(f"{name}: {reason}; see its log, then resume from the last checkpoint.") from None
+
+        return within(self._timeout, name, settle)
 
     # ---- what the protocol calls a datum
 
