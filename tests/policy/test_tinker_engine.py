@@ -267,3 +267,9 @@ def test_what_cannot_be_asked_is_refused_before_anything_starts(settings, messag
     given = {"model": tmp_path, "url": "http://localhost:1", "adapters": Adapters(4, 32, "all-linear", seed=0)} | settings
     with pytest.raises(UserError, match=re.escape(message)):
         TinkerEngine.connect(given.pop("model"), **given)
+
+
+def test_more_than_one_process_is_refused(monkeypatch):
+    monkeypatch.setattr("seed_opd.policy.tinker_engine.count", lambda: 2)
+    with pytest.raises(UserError, match="trains for one process and not 2"):
+        TinkerEngine.connect("base", url="http://localhost:1", adapters=Adapters(4, 32, "all-linear", seed=0))

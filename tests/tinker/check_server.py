@@ -62,6 +62,10 @@ class TestSkyRL(Conformance):
     def make(self, folder: Path) -> Engine:
         return connect()
 
+    def test_going_on_from_a_checkpoint_is_as_if_nothing_had_been(self, engine, folder, tmp_path):
+        self.tolerance = 5e-3  # two adapters on one server round differently: as far apart without any checkpoint between
+        super().test_going_on_from_a_checkpoint_is_as_if_nothing_had_been(engine, folder, tmp_path)
+
 
 class Mirrored:
     """The Tinker engine, and the torch engine doing the same beside it; `gaps` are the largest differences by name."""

@@ -25,6 +25,7 @@ from seed_opd.policy.samples import Sample
 from seed_opd.policy.tinker_checkpoint import Checkpoint, export_adapter, read_checkpoint, write_checkpoint
 from seed_opd.policy.tinker_gradients import Gradients, find_out
 from seed_opd.policy.tinker_service import LONGEST_WAIT, TinkerService, grad_norm, targets_of
+from seed_opd.processes import count
 
 EPSILON = 1e-8
 """AdamW's, as in the torch engine; the protocol's own default is 1e-12."""
@@ -87,6 +88,10 @@ class TinkerEngine:
         A base model is named as the server names it, and its tokenizer and config must be readable here under that name.
         Raises UserError for what the protocol cannot do, and where something is missing here.
         """
+        if count() > 1:
+            raise UserError(
+                f"engine.kind: a Tinker server trains for one process and not {count()}; start without torchrun."
+            )
         wanted = _wanted(adapters)
         saved = read_checkpoint(Path(model))
         base_model = saved.base_model if saved else str(model)
