@@ -109,6 +109,7 @@ def train(
     out: Out = None,
     model: Model = None,
     stage1: Annotated[Path | None, typer.Option(help="Folder of stage 1; <out>/stage1 where it exists.")] = None,
+    run_folder: Annotated[Path | None, typer.Option("--run", help="Folder of the run; <out>/<method> by default.")] = None,
     dry_run: DryRun = False,
     gpus: Gpus = 1,
 ) -> None:
@@ -122,8 +123,9 @@ def train(
     model = model or (_existing(stage1 / "model") if stage1 else None)
     if dry_run:
         return _dry_run(config, model, gpus)
-    console.print(f"method {config.method}, starting from {model or config.model.path}, in {experiment / config.method}")
-    progress = run(config, experiment / config.method, model=model, stage1=stage1)
+    folder = run_folder or experiment / config.method
+    console.print(f"method {config.method}, starting from {model or config.model.path}, in {folder}")
+    progress = run(config, folder, model=model, stage1=stage1)
     console.print(
         f"{progress.update} updates done; best evaluation at update {progress.best_update}: {progress.best_success:.1%}"
     )
@@ -163,6 +165,31 @@ def plan(
         _print(table.title, table.header, table.rows)
     console.print(sentence)
     raise typer.Exit(0 if fits else 1)
+
+
+@app.command()
+def study(
+    name: Annotated[str, typer.Argument(help="A packaged study, a YAML file, or the rows of a finished one (.jsonl.xz).")],
+    out: Annotated[Path | None, typer.Option(help="Folder of the study; runs/<name> by default.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="The smallest size, to try it out.")] = False,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="Runs at a time, one thread each; all cores by default.")
+    ] = None,
+) -> None:
+    """Train methods x seeds x shares of the tasks from one stage 1, and compare them; start it again to go on."""
+    from seed_opd.report.study import write_study
+    from seed_opd.training.study import load_study, run_study
+
+    rows = Path(name)
+    if name.endswith(".jsonl.xz"):
+        folder = out or rows.parent
+    else:
+        settings = load_study(name, quick)
+        folder = out or Path("runs") / settings.name
+        rows = run_study(settings, folder, processes)
+    for table in write_study(rows, folder):
+        _print(table.title, table.header, table.rows)
+    console.print(f"{folder / 'study.html'}")
 
 
 @app.command()

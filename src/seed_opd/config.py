@@ -246,7 +246,7 @@ def load(recipe: str, overrides: Sequence[str] = ()) -> Config:
     try:
         return Config.model_validate(data)
     except ValidationError as error:
-        raise UserError("; ".join(_sentence(detail) for detail in error.errors())) from error
+        raise UserError("; ".join(sentence(detail) for detail in error.errors())) from error
 
 
 def dump(config: Config) -> str:
@@ -296,7 +296,8 @@ def _override(data: dict[str, Any], override: str) -> None:
         raise UserError(f"override: {override!r} has a value that is not YAML: {_one_line(error)}.") from error
 
 
-def _sentence(detail: Any) -> str:
+def sentence(detail: Any) -> str:
+    """What pydantic found wrong, in words that name field, value and fix."""
     field = ".".join(str(part) for part in detail["loc"]) or "config"
     message = str(detail["msg"]).removeprefix("Value error, ")
     value = detail["input"]

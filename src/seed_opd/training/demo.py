@@ -12,15 +12,11 @@ from threading import Thread
 from rich.console import Console
 from rich.table import Table
 
-from seed_opd.config import Config, load
+from seed_opd.config import load
 from seed_opd.errors import UserError
 from seed_opd.evaluation.compare import TableText, difference_table, evaluations, last, success_table
 from seed_opd.report import build
-from seed_opd.training.analyzers import external_analyzer
-from seed_opd.training.collect import annotate, collect
-from seed_opd.training.evaluate import evaluate
-from seed_opd.training.setup import set_up
-from seed_opd.training.sft import fine_tune
+from seed_opd.training.stage1 import run_stage1
 from seed_opd.trajectory import read_jsonl
 
 METHODS = ("grpo", "seed")
@@ -29,28 +25,12 @@ METHODS = ("grpo", "seed")
 def run_demo(folder: Path, overrides: Sequence[str]) -> None:
     """Everything from the packaged policy to the comparison; what is already there is not done again."""
     console, start = Console(highlight=False), time.perf_counter()
-    config = load("demo", overrides)
-    _stage1(config, folder, console)
+    run_stage1(load("demo", overrides), folder, console)
     console.rule("Stage 2: GRPO and SEED, side by side, one process each")
     _train_all(folder, overrides, console)
     _show(folder, console)
     console.print(f"report: {build(folder / 'seed', [folder / 'grpo', folder / 'base'])}", markup=False, soft_wrap=True)
     console.print(f"{(time.perf_counter() - start) / 60:.1f} minutes")
-
-
-def _stage1(config: Config, folder: Path, console: Console) -> None:
-    stage1 = folder / "stage1"
-    if (stage1 / "model").exists():
-        return
-    console.rule("The packaged policy, before any training")
-    parts = set_up(config)
-    evaluate(parts, folder / "base", "base")
-    console.rule("Stage 1: play, annotate, fine-tune")
-    trajectories = collect(parts, stage1)
-    statuses = annotate(external_analyzer(config, config.stage1.analyzer, stage1), stage1)
-    won = sum(t.success for t in trajectories)
-    console.print(f"{len(trajectories)} episodes, {won} successful; skills: {dict(statuses)}")
-    fine_tune(parts, stage1, stage1)
 
 
 def _train_all(folder: Path, overrides: Sequence[str], console: Console) -> None:

@@ -1,0 +1,165 @@
+"""The results of a study: means over seeds with their intervals, and differences to a baseline, paired by seed."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from seed_opd.errors import UserError
+from seed_opd.evaluation.compare import TableText
+from seed_opd.evaluation.statistics import Interval, mean_over_seeds
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """All rows of a study's metrics, each with the method, seed and share of the tasks that it belongs to."""
+
+    name: str
+    baseline: str
+    rows: Sequence[Row]
+
+    @property
+    def methods(self) -> list[str]:
+        return list(dict.fromkeys(row["method"] for row in self.rows))
+
+    @property
+    def fractions(self) -> list[float]:
+        return sorted({row["fraction"] for row in self.rows})
+
+    @property
+    def panels(self) -> list[str]:
+        return list(dict.fromkeys(row["panel"] for row in self.rows if row["kind"] == "evaluation"))
+
+    def select(self, kind: str, method: str, fraction: float, panel: str | None = None) -> list[Row]:
+        wanted = {"kind": kind, "method": method, "fraction": fraction} | ({"panel": panel} if panel else {})
+        return [row for row in self.rows if all(row.get(key) == value for key, value in wanted.items())]
+
+    def by_seed(self, method: str, fraction: float, panel: str, choose: Callable[[Sequence[Row]], Row]) -> dict[int, float]:
+        """Macro success of the evaluation that `choose` picks, by seed."""
+        rows = self.select("evaluation", method, fraction, panel)
+        seeds = sorted({row["seed"] for row in rows})
+        return {seed: choose([row for row in rows if row["seed"] == seed])["macro"] for seed in seeds}
+
+
+def read_results(path: Path) -> Results:
+    """Read the rows that a study left; raises UserError for a file that is none of them."""
+    try:
+        head, *rows = [json.loads(line) for line in lzma.decompress(path.read_bytes()).decode().splitlines()]
+        return Results(head["name"], head["baseline"], rows)
+    except (OSError, lzma.LZMAError, ValueError, KeyError) as error:
+        raise UserError(f"study: {str(path)!r} cannot be read as a study's rows: {error}.") from error
+
+
+def last(rows: Sequence[Row]) -> Row:
+    return max(rows, key=lambda row: row["update"])
+
+
+def best(rows: Sequence[Row]) -> Row:
+    """The best of a run's evaluations: chosen by looking at the panel, so an optimistic number."""
+    return max(rows, key=lambda row: row["macro"])
+
+
+def tables(results: Results) -> list[TableText]:
+    """Everything a study says in numbers."""
+    whole = max(results.fractions)
+    found = [_success(results, whole), _differences(results, whole), _signals(results, whole), _costs(results, whole)]
+    if len(results.fractions) > 1:
+        found.insert(2, _efficiency(results))
+    return found
+
+
+def over_seeds(values: Sequence[float]) -> Interval:
+    """The mean with its interval; of a single seed there is none."""
+    return mean_over_seeds(values) if len(values) > 1 else Interval(values[0], values[0], values[0])
+
+
+def shown(values: Sequence[float], sign: bool = False) -> str:
+    """A mean in percent, with its 95% interval where there is more than one seed."""
+    interval, form = over_seeds(values), "+.1%" if sign else ".1%"
+    if len(values) < 2:
+        return format(interval.value, form)
+    return f"{interval.value:{form}} [{interval.low:{form}}, {interval.high:{form}}]"
+
+
+def _success(results: Results, fraction: float) -> TableText:
+    header = ["method", "seeds", *(f"{panel}, {when}" for panel in results.panels for when in ("last", "best"))]
+    rows = []
+    for method in results.methods:
+        cells, seeds = [], 0
+        for panel in results.panels:
+            for choose in (last, best):
+                values = list(results.by_seed(method, fraction, panel, choose).values())
+                seeds = max(seeds, len(values))
+                cells.append(shown(values) if values else "-")
+        rows.append([method, str(seeds), *cells])
+    return TableText("Success, macro average, mean over seeds with 95% t-interval", header, rows)
+
+
+def _differences(results: Results, fraction: float) -> TableText:
+    rows = []
+    for method in results.methods:
+        for panel in results.panels:
+            own = results.by_seed(method, fraction, panel, last)
+            other = results.by_seed(results.baseline, fraction, panel, last)
+            common = sorted(own.keys() & other.keys())
+            if method != results.baseline and common:
+                changes = [own[seed] - other[seed] for seed in common]
+                wins = sum(change > 0 for change in changes)
+                rows.append([method, panel, shown(changes, sign=True), f"{wins} of {len(common)}"])
+    title = f"Last evaluation minus {results.baseline}'s, paired by seed"
+    return TableText(title, ["method", "panel", "difference", "seeds above"], rows)
+
+
+def _efficiency(results: Results) -> TableText:
+    header = ["method", "panel", *(f"{fraction:.0%} of the tasks" for fraction in results.fractions)]
+    rows = []
+    for method in results.methods:
+        for panel in results.panels:
+            cells = [list(results.by_seed(method, fraction, panel, last).values()) for fraction in results.fractions]
+            if any(cells):
+                rows.append([method, panel, *(shown(values) if values else "-" for values in cells)])
+    return TableText("Sample efficiency: success of the last evaluation", header, rows)
+
+
+_SIGNALS = {
+    "usable skills": "skill/usable_share",
+    "gap, successes": "gap/mean_success",
+    "gap, failures": "gap/mean_failure",
+    "gate open": "gate/active_share",
+    "equal groups": "equal_groups_share",
+    "entropy": "entropy",
+    "training success": "success",
+}
+
+
+def _signals(results: Results, fraction: float) -> TableText:
+    rows = [
+        [method, *(_mean_of(results.select("train", method, fraction), name) for name in _SIGNALS.values())]
+        for method in results.methods
+    ]
+    return TableText("While training, means over all updates and seeds", ["method", *_SIGNALS], rows)
+
+
+_PHASES = ("rollout", "analysis", "scoring", "learning")
+
+
+def _costs(results: Results, fraction: float) -> TableText:
+    rows = []
+    for method in results.methods:
+        updates = results.select("train", method, fraction)
+        seconds = [sum(row.get(f"seconds/{phase}", 0.0) for phase in _PHASES) for row in updates]
+        cells = [_mean_of(updates, f"seconds/{phase}") for phase in _PHASES]
+        rows.append([method, *cells, f"{fmean(seconds):.2f}" if seconds else "-"])
+    return TableText("Seconds of an update", ["method", *_PHASES, "sum"], rows)
+
+
+def _mean_of(rows: Sequence[Row], name: str) -> str:
+    values = [row[name] for row in rows if name in row]
+    return f"{fmean(values):.3f}" if values else "-"

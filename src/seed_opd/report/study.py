@@ -1,0 +1,102 @@
+"""A study as one page: tables, learning curves, and sample efficiency; and the tables once more as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+
+from jinja2 import Environment
+from markupsafe import Markup
+
+from seed_opd.evaluation.compare import TableText
+from seed_opd.evaluation.study import Results, last, over_seeds, read_results, tables
+from seed_opd.files import write_atomically
+from seed_opd.report.numbers import percent
+from seed_opd.report.svg import Line, Point, legend_mark, line_chart
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{{ name }}</title>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<style>{{ style }}</style></head><body><main>
+<h1>{{ name }}</h1>
+{% for title, picture, legend in charts %}
+<section class="card"><h2>{{ title }}</h2>{{ picture }}
+<p>{% for mark, label in legend %}<span>{{ mark }} {{ label }}</span> {% endfor %}</p></section>
+{% endfor %}
+{% for table in tables %}
+<section class="card"><h2>{{ table.title }}</h2><table>
+<tr>{% for cell in table.header %}<th>{{ cell }}</th>{% endfor %}</tr>
+{% for row in table.rows %}<tr>{% for cell in row %}<td>{{ cell }}</td>{% endfor %}</tr>{% endfor %}
+</table></section>
+{% endfor %}
+</main></body></html>
+"""
+
+Chart = tuple[str, Markup, list[tuple[Markup, str]]]
+
+
+def write_study(rows: Path, folder: Path) -> list[TableText]:
+    """Write `study.html` and `study.md` from a study's rows; returns the tables."""
+    results = read_results(rows)
+    found = tables(results)
+    page = Environment(autoescape=True).from_string(_PAGE)
+    style = (resources.files("seed_opd") / "report" / "assets" / "style.css").read_text(encoding="utf-8")
+    html = page.render(name=results.name, style=Markup(style), charts=_charts(results), tables=found)
+    write_atomically(folder / "study.html", html)
+    write_atomically(folder / "study.md", "\n".join(_markdown(table) for table in found))
+    return found
+
+
+def _charts(results: Results) -> list[Chart]:
+    charts = [_learning(results, panel) for panel in results.panels]
+    if len(results.fractions) > 1:
+        charts += [_efficiency(results, panel) for panel in results.panels]
+    return [chart for chart in charts if chart is not None]
+
+
+def _learning(results: Results, panel: str) -> Chart | None:
+    """Success over updates: the mean over seeds at each evaluation."""
+    lines = []
+    for method in results.methods:
+        rows = results.select("evaluation", method, max(results.fractions), panel)
+        updates = sorted({row["update"] for row in rows})
+        points = [_point(update, [row["macro"] for row in rows if row["update"] == update]) for update in updates]
+        lines.append(_line(results, method, points))
+    return _chart(f"Success over updates, {panel}", lines)
+
+
+def _efficiency(results: Results, panel: str) -> Chart | None:
+    """Success of the last evaluation over the share of the training tasks."""
+    lines = []
+    for method in results.methods:
+        values = {f: list(results.by_seed(method, f, panel, last).values()) for f in results.fractions}
+        lines.append(_line(results, method, [_point(100 * f, found) for f, found in values.items() if found]))
+    return _chart(f"Success over the share of the training tasks in percent, {panel}", lines)
+
+
+def _point(x: float, values: Sequence[float]) -> Point:
+    interval = over_seeds(values)
+    return Point(x, interval.value, interval.low, interval.high) if len(values) > 1 else Point(x, interval.value)
+
+
+def _line(results: Results, method: str, points: Sequence[Point]) -> Line:
+    number = results.methods.index(method)
+    return Line(method, tuple(points), series=number % 4, dash=number // 4 % 4)
+
+
+def _chart(title: str, lines: Sequence[Line]) -> Chart | None:
+    drawn = [line for line in lines if len(line.points) > 1]
+    if not drawn:
+        return None
+    picture = line_chart(drawn, label=title, show=percent, width=760, height=360, end_labels=True)
+    return title, picture, [(legend_mark(line.series, line.dash), line.name) for line in drawn]
+
+
+def _markdown(table: TableText) -> str:
+    lines = [f"### {table.title}", "", _cells(table.header), _cells(["---"] * len(table.header))]
+    return "\n".join([*lines, *(_cells(row) for row in table.rows), ""])
+
+
+def _cells(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -1,0 +1,70 @@
+"""A study's tables against means and intervals worked out by hand."""
+
+from __future__ import annotations
+
+import json
+import lzma
+
+import pytest
+
+from seed_opd.errors import UserError
+from seed_opd.evaluation.study import Results, read_results, shown, tables
+
+
+def evaluation(method, seed, update, macro, fraction=1.0):
+    about = {"method": method, "seed": seed, "fraction": fraction, "kind": "evaluation", "panel": "seen"}
+    return {**about, "update": update, "macro": macro}
+
+
+ROWS = [
+    *(
+        evaluation("grpo", seed, update, macro)
+        for seed, update, macro in ((0, 0, 0.1), (0, 8, 0.4), (1, 0, 0.1), (1, 8, 0.2))
+    ),
+    *(evaluation("seed", seed, update, macro) for seed, update, macro in ((0, 4, 0.9), (0, 8, 0.5), (1, 8, 0.5))),
+]
+
+
+def table(results, title):
+    (found,) = [one for one in tables(results) if one.title.startswith(title)]
+    return found
+
+
+def test_means_and_intervals_over_seeds():
+    """0.4 and 0.2: mean 0.3, deviation 0.1414, t(1 degree, 97.5%) = 12.706, half 12.706 x 0.1 = 1.2706."""
+    rows = table(Results("main", "grpo", ROWS), "Success, macro").rows
+    assert rows[0] == ["grpo", "2", "30.0% [-97.1%, 157.1%]", "30.0% [-97.1%, 157.1%]"]
+    assert rows[1][2].startswith("50.0% ")
+    assert rows[1][3].startswith("70.0% ")  # best: 0.9 and 0.5
+
+
+def test_differences_are_paired_by_seed():
+    rows = table(Results("main", "grpo", ROWS), "Last evaluation minus grpo's").rows
+    assert rows == [["seed", "seen", shown([0.1, 0.3], sign=True), "2 of 2"]]
+    assert rows[0][2].startswith("+20.0% [")
+
+
+def test_a_single_seed_has_no_interval():
+    assert shown([0.25]) == "25.0%"
+
+
+def test_sample_efficiency_has_a_column_per_share():
+    rows = [*ROWS, evaluation("grpo", 0, 8, 0.05, fraction=0.5)]
+    found = table(Results("main", "grpo", rows), "Sample efficiency")
+    assert found.header == ["method", "panel", "50% of the tasks", "100% of the tasks"]
+    assert found.rows[0][2] == "5.0%" and found.rows[1][2] == "-"
+
+
+def test_rows_are_read_back(tmp_path):
+    path = tmp_path / "study.jsonl.xz"
+    lines = [{"kind": "study", "name": "main", "baseline": "grpo"}, *ROWS]
+    path.write_bytes(lzma.compress("".join(json.dumps(line) + "\n" for line in lines).encode()))
+    assert read_results(path) == Results("main", "grpo", ROWS)
+
+
+@pytest.mark.parametrize("content", [b"", b"no xz", lzma.compress(b"no json\n"), lzma.compress(b'{"kind": "study"}\n')])
+def test_what_is_no_study_gives_one_sentence(tmp_path, content):
+    path = tmp_path / "study.jsonl.xz"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match="cannot be read as a study's rows"):
+        read_results(path)
