@@ -4,7 +4,7 @@
 #   tests/tinker/run.sh [FOLDER]      environments, model, server log and results go there; build/tinker by default
 #
 # Needs Python 3.12 for the server (PYTHON312) and 3.11 or later for us (PYTHON), about 8 GB of disk (the server's packages
-# bring a CUDA build of torch along, which is not used), and a package index. Takes some 15 minutes on two cores.
+# bring a CUDA build of torch along, which is not used), and a package index. Takes some ten minutes on two cores, installing aside.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
