@@ -121,12 +121,17 @@ def methods(arguments: argparse.Namespace) -> None:
 
 
 def length(arguments: argparse.Namespace) -> None:
-    print("### A GRPO update of 8 episodes against their length: real games that do not end when they are won\n")
+    print(
+        "### A GRPO update of 8 episodes against their length: games that do not end, responses forced to 16 tokens\n",
+        flush=True,
+    )
+    rl.check_update = lambda row: []  # the tiny policy was never shown a windowed prompt, and its actions there are invalid
     works = {}
     for style in ("transcript", "windowed"):
         for steps in (5, 10, 20, 40):
-            sizes = [f"environment.max_steps={steps}", "context.max_prompt_tokens=4096", "rollout.tasks=1"]
-            made = trainer(arguments, "method=grpo", "analyzer.view=document", f"context.style={style}", *sizes)
+            sizes = [f"environment.max_steps={steps}", "context.max_prompt_tokens=4096", "context.max_response_tokens=16"]
+            kind = ["method=grpo", "analyzer.view=document", f"context.style={style}", "rollout.tasks=1"]
+            made = without_end(trainer(arguments, *kind, *sizes))
             made.parts.player.new_environment = lambda one=made: unending(one.parts.config)
             works[f"{style} {steps}"] = lambda one=made: update(one)
     rows = interleaved(max(1, arguments.rounds // 2), works)

@@ -184,7 +184,13 @@ def test_replay_action_tokens_step_samples_and_tensorboard(experiment, tmp_path)
 
 
 def test_windowed_prompts_train_too(tmp_path):
-    windowed = ["context.style=windowed", "context.max_prompt_tokens=1024", "analyzer.kind=rules", "evaluation.probe=0"]
+    windowed = [
+        "context.style=windowed",
+        "context.max_prompt_tokens=1024",
+        "analyzer.kind=rules",
+        "evaluation.probe=0",
+        "analyzer.view=document",
+    ]
     run("train", "demo", *SMALL, *windowed, "updates=1", "environment.max_steps=3", "--out", str(tmp_path))
     (row,) = [row for row in read_jsonl(tmp_path / "seed" / "metrics.jsonl") if row["kind"] == "train"]
     assert row["skill/usable_share"] == 1.0 and row["signal/distillation"] > 0
