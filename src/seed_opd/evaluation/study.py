@@ -104,12 +104,12 @@ def _success(results: Results, fraction: float) -> TableText:
 
 def _differences(results: Results, fraction: float) -> TableText:
     rows = []
-    for method in results.methods:
+    for method in (name for name in results.methods if name != results.baseline):
         for panel in results.panels:
             own = results.by_seed(method, fraction, panel, last)
             other = results.by_seed(results.baseline, fraction, panel, last)
             common = sorted(own.keys() & other.keys())
-            if method != results.baseline and common:
+            if common:
                 changes = [own[seed] - other[seed] for seed in common]
                 wins = sum(change > 0 for change in changes)
                 rows.append([method, panel, shown(changes, sign=True), f"{wins} of {len(common)}"])

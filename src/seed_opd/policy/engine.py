@@ -77,6 +77,9 @@ class Sampler(Protocol):
         A sampler that shares the trainer's memory only forgets what it cached under the old ones.
         """
 
+    def forget(self) -> None:
+        """Give back the memory of growing conversations, which are over; scoring and learning need it."""
+
 
 class Engine(Protocol):
     """Sample, score, train, publish, save: one small interface over weights."""

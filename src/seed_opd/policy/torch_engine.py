@@ -108,6 +108,7 @@ class TorchEngine:
         return scores
 
     def _scores(self, model: LanguageModel, samples: Sequence[Sample]) -> list[Tensor]:
+        self.sampler.forget()
         hold_whole(model)
         return spread(lambda share: self._share_of_scores(model, share), samples)
 
@@ -124,6 +125,7 @@ class TorchEngine:
     # ---- learning
 
     def train(self, samples: Sequence[Sample], signals: Sequence[Signals], loss: Loss) -> dict[str, float]:
+        self.sampler.forget()
         hold_pieces(self.policy)
         order = sorted(range(len(samples)), key=lambda index: -len(samples[index].token_ids))
         mine = order[rank() :: count()]  # each process gets its part of the long and of the short ones

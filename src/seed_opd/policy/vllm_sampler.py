@@ -65,6 +65,9 @@ class VllmSampler:
             raise RunStopped(f"vLLM gave {len(requests)} answers to {len(prompts)} prompts; check its version.")
         return [self._read(request.outputs[0], sampling) for request in requests]
 
+    def forget(self) -> None:
+        """vLLM's cache has a fixed size and makes room for itself."""
+
     def publish(self, weights: Weights) -> None:
         """Hand over every weight under a new label, see that vLLM has it, and drop what it cached under the old ones."""
         self._published += 1

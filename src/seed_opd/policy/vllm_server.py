@@ -67,6 +67,9 @@ class VllmServerSampler:
         finally:
             executor.shutdown(wait=False, cancel_futures=True)
 
+    def forget(self) -> None:
+        """vLLM's cache has a fixed size and makes room for itself."""
+
     def publish(self, weights: Weights) -> None:
         """Send every weight under a new label, see that the server has it, and drop what it cached under the old ones."""
         self._published += 1
