@@ -18,7 +18,9 @@ from seed_opd.report.svg import Line, Point, legend_mark, line_chart
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{{ name }}</title>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<style>{{ style }}</style></head><body><main>
+<style>{{ style }}
+section { padding: 16px 20px }
+section td, section th { padding: 3px 12px 3px 0; text-align: left }</style></head><body><main>
 <h1>{{ name }}</h1>
 {% for title, picture, legend in charts %}
 <section class="card"><h2>{{ title }}</h2>{{ picture }}
