@@ -136,7 +136,7 @@ def padding(arguments: argparse.Namespace, trainer: Any) -> None:
     rows = []
     for style in ("transcript", "windowed"):
         made = trainer(arguments, "method=grpo", "analyzer.view=document", f"context.style={style}")
-        played = rl._play(made, made.tasks[: made.parts.config.rollout.tasks], 2)
+        played = rl.play(made, made.tasks[: made.parts.config.rollout.tasks], 2)
         lengths = [len(sample.token_ids) for one in played for sample in made.parts.context.samples(one)]
         for budget in (made.parts.config.model.micro_batch_tokens, 16384):
             batches = batches_by_tokens(lengths, budget)

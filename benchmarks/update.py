@@ -70,7 +70,7 @@ LONGER = [
 
 def trainer(arguments: argparse.Namespace, *overrides: str) -> rl.Trainer:
     """The parts of a run, with a learning rate that changes nothing, and nobody to tell."""
-    made = rl._trainer(config(arguments, *overrides), Path(tempfile.mkdtemp()), arguments.model, None)
+    made = rl.prepare(config(arguments, *overrides), Path(tempfile.mkdtemp()), arguments.model, None)
     made.display.console.quiet = True
     return made
 
@@ -84,7 +84,7 @@ def config(arguments: argparse.Namespace, *overrides: str) -> Config:
 def update(made: rl.Trainer) -> Row:
     """One update; its seconds and tokens by phase."""
     start = time.perf_counter()
-    rl._update(made, 2)  # the first update is written to the run folder
+    rl.run_update(made, 2)  # the first update is written to the run folder
     seconds = time.perf_counter() - start
     *_, row = (row for row in read_jsonl(made.folder.metrics) if row["kind"] == "train")
     return {name: value for name, value in row.items() if isinstance(value, int | float)} | {"seconds": seconds}

@@ -130,6 +130,10 @@ class AnalyzerConfig(Section):
     """Longest analysis (paper: 4096)."""
     max_characters: int = Field(default=600, ge=16)
     """Longest summary and longest skill; a longer one does not count."""
+    wrong: float = Field(default=0.0, ge=0, le=1)
+    """Share of the trajectories that get another one's skill in stage 2, to study what wrong skills do."""
+    wrong_from: Literal["other_task", "opposite_outcome"] = "other_task"
+    """Whose skill that is."""
     constrained: bool = True
     """Decode the policy's analyses under the skill schema, so that they always parse."""
     base_url: str = "http://localhost:8000/v1"

@@ -14,6 +14,7 @@ from seed_opd.hindsight.policy_analyzer import PolicyAnalyzer
 from seed_opd.hindsight.remote import RemoteAnalyzer
 from seed_opd.hindsight.rules import RulesAnalyzer
 from seed_opd.hindsight.schema import Limits
+from seed_opd.hindsight.swapped import Swapped
 from seed_opd.hindsight.views import ConversationView, DocumentView, View
 from seed_opd.methods import Writer
 from seed_opd.policy.context import TranscriptContext
@@ -72,6 +73,11 @@ def external_analyzer(config: Config, kind: str, folder: Path) -> Analyzer:
 
 def writer_of(parts: Parts, folder: Path, writer: Writer, start: Path | None) -> Analyzer:
     """The analyzer that a row of the methods table names; `start` is the model that the run begins with."""
+    settings, analyzer = parts.config.analyzer, _writer(parts, folder, writer, start)
+    return Swapped(analyzer, settings.wrong, settings.wrong_from, parts.config.seed) if settings.wrong else analyzer
+
+
+def _writer(parts: Parts, folder: Path, writer: Writer, start: Path | None) -> Analyzer:
     config = parts.config
     if writer == "library":
         return Library.of(config.environment.name)

@@ -58,7 +58,7 @@ class Trainer:
 
 def train(config: Config, folder: Path, *, model: Path | None = None, stage1: Path | None = None) -> Progress:
     """Run or resume a run in its folder. `model` is the checkpoint to start from, `stage1` the pairs to replay, if any."""
-    trainer = _trainer(config, folder, model, stage1)
+    trainer = prepare(config, folder, model, stage1)
     progress = from_main(trainer.checkpoints.latest)
     if progress is None:
         trainer.folder.rewind(-1)  # a run killed before its first checkpoint begins again
@@ -71,7 +71,7 @@ def train(config: Config, folder: Path, *, model: Path | None = None, stage1: Pa
     updates = config.updates if trainer.method.trained else 0
     with trainer.display:
         for update in range(progress.update + 1, updates + 1):
-            _update(trainer, update)
+            run_update(trainer, update)
             last = update == updates
             progress = Progress(update, progress.best_update, progress.best_success)
             if last or update % config.evaluation.every == 0:
@@ -82,14 +82,14 @@ def train(config: Config, folder: Path, *, model: Path | None = None, stage1: Pa
     return progress
 
 
-def _update(trainer: Trainer, update: int) -> None:
+def run_update(trainer: Trainer, update: int) -> None:
     """One round: the paper's algorithm, line by line."""
     config, parts, ledger = trainer.parts.config, trainer.parts, Ledger()
     trainer.display.update(update)
 
     with ledger.phase("rollout"):
         tasks = draw_tasks(config, trainer.tasks, update)
-        trajectories = _play(trainer, tasks, update)
+        trajectories = play(trainer, tasks, update)
     with ledger.phase("analysis"):
         skills = _analyze(trainer, trajectories)
     with ledger.phase("scoring"):
@@ -108,7 +108,8 @@ def _update(trainer: Trainer, update: int) -> None:
     trainer.display.row(update, row)
 
 
-def _play(trainer: Trainer, tasks: Sequence[Task], update: int) -> list[Trajectory]:
+def play(trainer: Trainer, tasks: Sequence[Task], update: int) -> list[Trajectory]:
+    """Roll out a group of episodes for each task."""
     config = trainer.parts.config
     assignments = [
         Assignment(task, f"{config.seed}/update/{update}/{place}/{member}", _skill_in_prompt(trainer, task))
@@ -179,7 +180,8 @@ def _evaluate(trainer: Trainer, progress: Progress, label: str = "update") -> Pr
     return progress
 
 
-def _trainer(config: Config, folder: Path, model: Path | None, stage1: Path | None) -> Trainer:
+def prepare(config: Config, folder: Path, model: Path | None, stage1: Path | None) -> Trainer:
+    """Everything that a run needs, from its config; refuses a folder with another run."""
     method = resolve(config.method, config.overrides)
     run = RunFolder(folder, config.tensorboard)
     run.begin(config)
