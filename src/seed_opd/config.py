@@ -244,7 +244,7 @@ def load(recipe: str, overrides: Sequence[str] = ()) -> Config:
 
     Raises UserError, naming field, value and fix.
     """
-    data = _mapping(recipe, _recipe_text(recipe))
+    data = read_mapping("recipe", "recipes", recipe)
     for override in overrides:
         _override(data, override)
     try:
@@ -260,29 +260,35 @@ def dump(config: Config) -> str:
 
 def recipes() -> list[str]:
     """Names of the packaged recipes."""
-    folder = resources.files("seed_opd") / "recipes"
-    return sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml"))
+    return packaged("recipes")
 
 
-def _recipe_text(recipe: str) -> str:
-    path = Path(recipe)
+def packaged(folder: str) -> list[str]:
+    """Names of the YAML files in one of the package's folders."""
+    entries = (resources.files("seed_opd") / folder).iterdir()
+    return sorted(entry.name.removesuffix(".yaml") for entry in entries if entry.name.endswith(".yaml"))
+
+
+def read_mapping(what: str, folder: str, name: str) -> dict[str, Any]:
+    """A packaged name or a YAML file as a mapping; `what` is its word in messages. Raises UserError, naming the fix."""
+    try:
+        data = yaml.safe_load(_text(what, folder, name)) or {}
+    except yaml.YAMLError as error:
+        raise UserError(f"{what}: {name!r} is not a YAML mapping: {_one_line(error)}.") from error
+    if not isinstance(data, dict):
+        raise UserError(f"{what}: {name!r} is not a YAML mapping; write it as lines of `section: {{field: value}}`.")
+    return data
+
+
+def _text(what: str, folder: str, name: str) -> str:
+    path = Path(name)
     if path.suffix in (".yaml", ".yml"):
         if not path.is_file():
-            raise UserError(f"recipe: there is no file {recipe!r}; packaged recipes are {', '.join(recipes())}.")
+            raise UserError(f"{what}: there is no file {name!r}; packaged {folder} are {', '.join(packaged(folder))}.")
         return path.read_text(encoding="utf-8")
-    if recipe not in recipes():
-        raise UserError(f"recipe: {recipe!r} is unknown; choose one of {', '.join(recipes())}, or give a .yaml file.")
-    return (resources.files("seed_opd") / "recipes" / f"{recipe}.yaml").read_text(encoding="utf-8")
-
-
-def _mapping(recipe: str, text: str) -> dict[str, Any]:
-    try:
-        data = yaml.safe_load(text) or {}
-    except yaml.YAMLError as error:
-        raise UserError(f"recipe: {recipe!r} is not a YAML mapping: {_one_line(error)}.") from error
-    if not isinstance(data, dict):
-        raise UserError(f"recipe: {recipe!r} is not a YAML mapping; write it as lines of `section: {{field: value}}`.")
-    return data
+    if name not in packaged(folder):
+        raise UserError(f"{what}: {name!r} is unknown; choose one of {', '.join(packaged(folder))}, or give a .yaml file.")
+    return (resources.files("seed_opd") / folder / f"{name}.yaml").read_text(encoding="utf-8")
 
 
 def _override(data: dict[str, Any], override: str) -> None:

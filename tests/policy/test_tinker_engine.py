@@ -24,7 +24,8 @@ from seed_opd.policy.engine import Engine, Sampling  # noqa: E402
 from seed_opd.policy.language_model import LanguageModel  # noqa: E402
 from seed_opd.policy.loading import load_model, load_tokenizer  # noqa: E402
 from seed_opd.policy.samples import Sample  # noqa: E402
-from seed_opd.policy.tinker_engine import TinkerEngine, number_of  # noqa: E402
+from seed_opd.policy.seeds import seed_number  # noqa: E402
+from seed_opd.policy.tinker_engine import SEED_BITS, TinkerEngine  # noqa: E402
 from seed_opd.policy.tinker_service import TinkerService  # noqa: E402
 from seed_opd.policy.torch_engine import TorchEngine  # noqa: E402
 
@@ -158,7 +159,7 @@ def test_sampling_depends_on_the_seed_and_not_on_the_batch(engine, model):
 
 
 def test_seeds_are_numbers_that_every_server_takes():
-    numbers = {number_of(str(number)) for number in range(1000)}
+    numbers = {seed_number(str(number), SEED_BITS) for number in range(1000)}
     assert len(numbers) == 1000 and max(numbers) < 2**31
 
 

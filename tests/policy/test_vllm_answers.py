@@ -8,7 +8,8 @@ import pytest
 
 from seed_opd.errors import RunStopped, UserError
 from seed_opd.policy.engine import Sampled, Sampling
-from seed_opd.policy.vllm_answers import Bounds, check_lengths, checked, fields, number_of
+from seed_opd.policy.seeds import seed_number
+from seed_opd.policy.vllm_answers import SEED_BITS, Bounds, check_lengths, checked, fields
 
 BOUNDS = Bounds(end_ids=(7,), vocab_size=100, max_model_len=50)
 SAMPLING = Sampling(0.5, 4)
@@ -69,9 +70,9 @@ def test_what_is_asked():
 
 
 def test_seeds_are_numbers_that_vllm_takes():
-    numbers = [number_of(f"update/1/{n}") for n in range(100)]
+    numbers = [seed_number(f"update/1/{n}", SEED_BITS) for n in range(100)]
     assert len(set(numbers)) == 100 and all(0 <= number < 2**63 for number in numbers)
-    assert number_of("update/1/0") == numbers[0]
+    assert seed_number("update/1/0", SEED_BITS) == numbers[0]
 
 
 def test_what_would_be_cut_for_room_is_refused():

@@ -15,7 +15,8 @@ import fake_vllm
 from fake_vllm import LLM, Output, Request, Span, Value
 from seed_opd.errors import RunStopped, UserError
 from seed_opd.policy.engine import Sampled, Sampling
-from seed_opd.policy.vllm_answers import Bounds, number_of
+from seed_opd.policy.seeds import seed_number
+from seed_opd.policy.vllm_answers import SEED_BITS, Bounds
 from seed_opd.policy.vllm_sampler import VllmSampler, start
 
 BOUNDS = Bounds(end_ids=(7,), vocab_size=100, max_model_len=50)
@@ -56,7 +57,7 @@ def test_tokens_in_tokens_and_log_probs_out(llm):
     assert sampled == [Sampled((5, 7), (-0.5, -0.5), True), Sampled((9, 7), (-0.5, -0.5), True)]
     [(_, prompts, parameters, bar)] = llm.calls
     assert prompts == [{"prompt_token_ids": [5, 6]}, {"prompt_token_ids": [9]}] and bar is False
-    assert [one.seed for one in parameters] == [number_of("a"), number_of("b")]
+    assert [one.seed for one in parameters] == [seed_number("a", SEED_BITS), seed_number("b", SEED_BITS)]
     assert all(one.temperature == 0.5 and one.max_tokens == 4 and one.structured_outputs is None for one in parameters)
 
 

@@ -20,7 +20,8 @@ import torch
 import fake_vllm
 from seed_opd.errors import RunStopped, UserError
 from seed_opd.policy.engine import Sampled, Sampling
-from seed_opd.policy.vllm_answers import Bounds, number_of
+from seed_opd.policy.seeds import seed_number
+from seed_opd.policy.vllm_answers import SEED_BITS, Bounds
 from seed_opd.policy.vllm_server import Client, VllmServerSampler
 
 BOUNDS = Bounds(end_ids=(7,), vocab_size=100, max_model_len=50)
@@ -144,7 +145,7 @@ def test_tokens_in_tokens_and_log_probs_out(fake):
     assert sampled == [Sampled((5, 7), (-0.5, -0.5), True), Sampled((9, 7), (-0.5, -0.5), True)]
     bodies = {tuple(body["token_ids"]): body["sampling_params"] for body in fake.bodies("/inference/v1/generate")}
     assert bodies.keys() == {(5, 6), (9,)}
-    assert bodies[5, 6]["seed"] == number_of("a") and bodies[9,]["seed"] == number_of("b")
+    assert bodies[5, 6]["seed"] == seed_number("a", SEED_BITS) and bodies[9,]["seed"] == seed_number("b", SEED_BITS)
     assert bodies[9,]["temperature"] == 0.5 and bodies[9,]["max_tokens"] == 4 and bodies[9,]["stop_token_ids"] == [7]
 
 

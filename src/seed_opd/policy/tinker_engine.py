@@ -6,7 +6,6 @@ the tokenizer and the loss are here.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Hashable, Sequence
 from functools import partial
@@ -22,6 +21,7 @@ from seed_opd.policy.adapters import Adapters
 from seed_opd.policy.engine import Constraint, Loss, Sampled, Sampling, Signals
 from seed_opd.policy.loading import load_tokenizer
 from seed_opd.policy.samples import Sample
+from seed_opd.policy.seeds import seed_number
 from seed_opd.policy.tinker_checkpoint import Checkpoint, export_adapter, read_checkpoint, write_checkpoint
 from seed_opd.policy.tinker_gradients import Gradients, find_out
 from seed_opd.policy.tinker_service import LONGEST_WAIT, TinkerService, grad_norm, targets_of
@@ -150,7 +150,7 @@ class TinkerEngine:
         return self.service.sdk.types.SamplingParams(
             max_tokens=sampling.max_tokens,
             temperature=sampling.temperature,
-            seed=number_of(seed),
+            seed=seed_number(seed, SEED_BITS),
             stop=[self.tokenizer.eos_token_id],
         )
 
@@ -288,9 +288,8 @@ PROTOCOL_ALPHA = 32
 """The protocol has no field for LoRA's alpha; servers use this."""
 
 
-def number_of(seed: str) -> int:
-    """31 bits of a seed's hash, the most that every server takes."""
-    return int.from_bytes(hashlib.sha256(seed.encode()).digest()[:4], "big") >> 1
+SEED_BITS = 31
+"""The longest seed that every server takes."""
 
 
 def _wanted(adapters: Adapters | None) -> Adapters:

@@ -5,13 +5,18 @@ An answer comes from another process, perhaps from another machine: it is checke
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
+import secrets
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from seed_opd.errors import RunStopped, UserError
 from seed_opd.policy.engine import Constraint, Sampled, Sampling
+from seed_opd.policy.seeds import seed_number
+
+SEED_BITS = 63
+"""The longest seed that vLLM takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +37,7 @@ def fields(sampling: Sampling, seed: str, constraint: Constraint | None, bounds:
     asked: dict[str, Any] = {
         "temperature": sampling.temperature,
         "max_tokens": sampling.max_tokens,
-        "seed": number_of(seed),
+        "seed": seed_number(seed, SEED_BITS),
         "stop_token_ids": list(bounds.end_ids),
         "ignore_eos": constraint is None,
         "logprobs": 0,  # of the sampled token alone
@@ -41,9 +46,10 @@ def fields(sampling: Sampling, seed: str, constraint: Constraint | None, bounds:
     return asked if constraint is None else asked | {"structured_outputs": {"grammar": constraint.grammar}}
 
 
-def number_of(seed: str) -> int:
-    """63 bits of a seed's hash, the most that vLLM takes."""
-    return int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8], "big") >> 1
+def labels() -> Iterator[str]:
+    """A label for each publish of one sampler, which no other sampler gives."""
+    name = secrets.token_hex(4)
+    return (f"{name}-{number}" for number in count(1))
 
 
 def check_lengths(prompts: Sequence[Sequence[int]], sampling: Sampling, bounds: Bounds) -> None:

@@ -7,7 +7,6 @@ new tokens only, and `keys` are not needed.
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from torch import Tensor
 from seed_opd.errors import RunStopped, UserError
 from seed_opd.policy.deadline import within
 from seed_opd.policy.engine import Constraint, Sampled, Sampling
-from seed_opd.policy.vllm_answers import Bounds, check_lengths, checked, fields
+from seed_opd.policy.vllm_answers import Bounds, check_lengths, checked, fields, labels
 
 Weights = Callable[[], Iterator[tuple[str, Tensor]]]
 Push = Callable[[Weights, str], None]
@@ -41,8 +40,7 @@ class VllmSampler:
         self._push = push
         self._bounds = bounds
         self._timeout = timeout
-        self._name = secrets.token_hex(4)
-        self._published = 0
+        self._labels = labels()
 
     def sample(
         self,
@@ -70,8 +68,7 @@ class VllmSampler:
 
     def publish(self, weights: Weights) -> None:
         """Hand over every weight under a new label, see that vLLM has it, and drop what it cached under the old ones."""
-        self._published += 1
-        version = f"{self._name}-{self._published}"
+        version = next(self._labels)
         self._call("vLLM's new weights", lambda: self._push(weights, version))
         label = self._call("vLLM's label of its weights", self.llm.get_weight_version)
         if label != version:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import time
 from collections.abc import Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,7 @@ from pydantic import BaseModel, Field, ValidationError
 from seed_opd.errors import RunStopped, UserError
 from seed_opd.policy.deadline import within
 from seed_opd.policy.engine import Constraint, Sampled, Sampling
-from seed_opd.policy.vllm_answers import Bounds, check_lengths, checked, fields
+from seed_opd.policy.vllm_answers import Bounds, check_lengths, checked, fields, labels
 from seed_opd.policy.vllm_sampler import LONGEST_WAIT, Push, Weights
 from seed_opd.processes import from_main
 
@@ -43,8 +42,7 @@ class VllmServerSampler:
         self._push = push
         self._bounds = bounds
         self._concurrency = concurrency
-        self._name = secrets.token_hex(4)
-        self._published = 0
+        self._labels = labels()
 
     def sample(
         self,
@@ -72,8 +70,7 @@ class VllmServerSampler:
 
     def publish(self, weights: Weights) -> None:
         """Send every weight under a new label, see that the server has it, and drop what it cached under the old ones."""
-        self._published += 1
-        version = f"{self._name}-{self._published}"
+        version = next(self._labels)
         within(LONGEST_WAIT, f"{self._client.shown}, new weights", lambda: self._push(weights, version))
         self.version = from_main(lambda: self._settled(version))  # nobody samples before the main process has seen to it
 

@@ -15,7 +15,6 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -24,7 +23,7 @@ import yaml
 from pydantic import Field, ValidationError
 from rich.console import Console
 
-from seed_opd.config import Config, Section, load, sentence
+from seed_opd.config import Config, Section, load, packaged, read_mapping, sentence
 from seed_opd.environments import make
 from seed_opd.errors import UserError
 from seed_opd.files import write_atomically
@@ -84,24 +83,13 @@ class Run:
 
 def studies() -> list[str]:
     """Names of the packaged studies."""
-    return sorted(entry.name.removesuffix(".yaml") for entry in _packaged().iterdir() if entry.name.endswith(".yaml"))
+    return packaged("studies")
 
 
 def load_study(name: str, quick: bool = False) -> Study:
     """A packaged study or a YAML file; raises UserError, naming field, value and fix."""
-    path = Path(name)
-    if path.suffix in (".yaml", ".yml"):
-        if not path.is_file():
-            raise UserError(f"study: there is no file {name!r}; packaged studies are {', '.join(studies())}.")
-        text = path.read_text(encoding="utf-8")
-    elif name in studies():
-        text = (_packaged() / f"{name}.yaml").read_text(encoding="utf-8")
-    else:
-        raise UserError(f"study: {name!r} is unknown; choose one of {', '.join(studies())}, or give a .yaml file.")
     try:
-        study = Study.model_validate(yaml.safe_load(text))
-    except yaml.YAMLError as error:
-        raise UserError(f"study: {name!r} is not YAML: {' '.join(str(error).split())}.") from error
+        study = Study.model_validate(read_mapping("study", "studies", name))
     except ValidationError as error:
         raise UserError("; ".join(sentence(detail) for detail in error.errors())) from error
     return _quick(study) if quick else study
@@ -238,7 +226,3 @@ def _is_done(study: Study, run: Run, folder: Path) -> bool:
 
 def _log(run: Run, folder: Path) -> Path:
     return run.folder(folder).with_suffix(".log")
-
-
-def _packaged() -> Any:
-    return resources.files("seed_opd") / "studies"
