@@ -72,12 +72,12 @@ def collect(
 def annotate(recipe: Recipe, overrides: Overrides = None, out: Out = None) -> None:
     """Stage 1: write a hindsight skill about each collected episode."""
     from seed_opd.config import load
-    from seed_opd.training.analyzers import external_analyzer
+    from seed_opd.training.analyzers import stage1_analyzer
     from seed_opd.training.collect import annotate as run
 
     config = load(recipe, overrides or [])
     folder = _stage1(out, config.name)
-    statuses = run(external_analyzer(config, config.stage1.analyzer, folder), folder)
+    statuses = run(stage1_analyzer(config, folder), folder)
     console.print(", ".join(f"{count} {status}" for status, count in statuses.most_common()) + f", in {folder}")
 
 
@@ -187,9 +187,10 @@ def study(
         settings = load_study(name, quick)
         folder = out or Path("runs") / settings.name
         rows = run_study(settings, folder, processes)
-    for table in write_study(rows, folder):
+    page, tables = write_study(rows, folder)
+    for table in tables:
         _print(table.title, table.header, table.rows)
-    console.print(f"{folder / 'study.html'}")
+    console.print(f"{page}")
 
 
 @app.command()

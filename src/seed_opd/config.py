@@ -166,8 +166,12 @@ class Stage1Config(Section):
     """Episodes per task (paper: 8)."""
     temperature: float = Field(default=0.4, ge=0)
     """Sampling temperature of the collection (reference code: 0.4)."""
-    analyzer: Literal["rules", "remote"] = "rules"
-    """Who annotates the episodes."""
+    analyzer: Literal["rules", "remote", "policy"] = "rules"
+    """Who annotates the episodes. `policy`: itself, as it comes; kept are the attempts with which it then plays better."""
+    attempts: int = Field(default=4, ge=1)
+    """`policy`: analyses that are sampled about each episode."""
+    replays: int = Field(default=4, ge=1)
+    """`policy`: episodes that are played with each of them."""
     epochs: int = Field(default=3, ge=1)
     """Passes over the pairs (reference code: 3)."""
     batch: int = Field(default=8, ge=1)

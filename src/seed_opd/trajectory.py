@@ -16,7 +16,7 @@ from seed_opd.errors import UserError
 from seed_opd.files import write_atomically
 
 Outcome = Literal["success", "failure", "unknown"]
-SkillStatus = Literal["ok", "unparsed", "empty", "placeholder", "too_long", "error"]
+SkillStatus = Literal["ok", "unparsed", "empty", "placeholder", "too_long", "useless", "error"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,3 +68,37 @@ def test_what_is_no_study_gives_one_sentence(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(UserError, match="cannot be read as a study's rows"):
         read_results(path)
+
+
+def test_a_series_is_the_mean_of_each_seed_in_equal_stretches():
+    """Updates 1 to 4 in two stretches, middles 1 and 3; update 0 belongs to the first."""
+    about = {"method": "seed", "fraction": 1.0, "kind": "train"}
+    rows = [
+        {**about, "seed": seed, "update": update, "kl": kl}
+        for seed, values in ((0, (9.0, 1.0, 2.0, 3.0, 5.0)), (1, (9.0, 0.0, 0.0, 8.0, 8.0)))
+        for update, kl in enumerate(values)
+    ]
+    found = Results("main", "seed", rows).series("train", "seed", 1.0, "kl", bins=2)
+    assert found == [(1.0, [4.0, 3.0]), (3.0, [4.0, 8.0])]
+    assert Results("main", "seed", rows).series("train", "seed", 1.0, "none", bins=2) == []
+
+
+def test_trends_say_where_a_metric_began_and_ended():
+    about = {"method": "seed", "seed": 0, "fraction": 1.0, "kind": "train"}
+    rows = [{**about, "update": update, "entropy": update / 8} for update in range(1, 9)]
+    found = table(Results("main", "seed", rows), "From the first to the last quarter")
+    assert found.rows == [["seed", "-", "0.188 to 0.938", "-", "-", "-", "-", "-"]]
+
+
+def test_gaps_are_shares_of_all_support_and_of_all_objection():
+    about = {"method": "seed", "seed": 0, "fraction": 1.0, "kind": "gaps", "outcome": "failure", "update": 1}
+    rows = [
+        {**about, "class": "action, open", "tokens": 4, "above": 3.0, "below": -1.0},
+        {**about, "class": "think, sure", "tokens": 6, "above": 1.0, "below": -1.0},
+    ]
+    found = table(Results("main", "seed", rows), "Where hindsight speaks")
+    assert found.rows == [
+        ["seed", "failure", "action, open", "4", "0.5", "75%", "50%"],
+        ["seed", "failure", "think, sure", "6", "0", "25%", "50%"],
+    ]
+    assert not any(one.title.startswith("Where") for one in tables(Results("main", "grpo", ROWS)))

@@ -90,11 +90,11 @@ def test_a_study_that_is_killed_goes_on_and_ends_in_tables(tmp_path):
     started.wait()
     text = run(str(file), "--out", str(out))
     assert (out / "tasks-100" / "seed-0" / "strong" / "config.yaml").exists()
-    assert "strong" in text and "study.html" in text
+    assert "strong" in text and "two.html" in text
     again = run(str(file), "--out", str(out))
     assert "2 of 2 runs are done" in again
-    rebuilt = run(str(out / "study.jsonl.xz"), "--out", str(tmp_path / "rebuilt"))
-    assert (tmp_path / "rebuilt" / "study.md").read_text() == (out / "study.md").read_text()
+    rebuilt = run(str(out / "two.jsonl.xz"), "--out", str(tmp_path / "rebuilt"))
+    assert (tmp_path / "rebuilt" / "two.md").read_text() == (out / "two.md").read_text()
     assert "Success, macro average" in rebuilt
     other = QUICK.replace("updates=2", "updates=3")
     file.write_text(other)

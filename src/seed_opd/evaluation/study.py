@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,18 @@ class Results:
         wanted = {"kind": kind, "method": method, "fraction": fraction} | ({"panel": panel} if panel else {})
         return [row for row in self.rows if all(row.get(key) == value for key, value in wanted.items())]
 
+    def series(self, kind: str, method: str, fraction: float, name: str, bins: int) -> list[tuple[float, list[float]]]:
+        """A metric over updates, in so many equal stretches: the middle of each, and the mean of each seed."""
+        rows = [row for row in self.select(kind, method, fraction) if name in row]
+        if not rows:
+            return []
+        length = max(row["update"] for row in rows) / bins
+        found: defaultdict[float, defaultdict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+        for row in rows:
+            place = min(bins - 1, int(max(0.0, row["update"] - 0.5) / length)) if length else 0
+            found[(place + 0.5) * length][row["seed"]].append(row[name])
+        return [(middle, [fmean(values) for values in seeds.values()]) for middle, seeds in sorted(found.items())]
+
     def by_seed(self, method: str, fraction: float, panel: str, choose: Callable[[Sequence[Row]], Row]) -> dict[int, float]:
         """Macro success of the evaluation that `choose` picks, by seed."""
         rows = self.select("evaluation", method, fraction, panel)
@@ -69,9 +82,9 @@ def best(rows: Sequence[Row]) -> Row:
 def tables(results: Results) -> list[TableText]:
     """Everything a study says in numbers."""
     whole = max(results.fractions)
-    found = [_success(results, whole), _differences(results, whole), _signals(results, whole), _costs(results, whole)]
-    if len(results.fractions) > 1:
-        found.insert(2, _efficiency(results))
+    found = [_success(results, whole), _differences(results, whole)]
+    found += [_efficiency(results)] if len(results.fractions) > 1 else []
+    found += [_trends(results, whole), _signals(results, whole), *_gaps(results, whole), _costs(results, whole)]
     return found
 
 
@@ -145,6 +158,49 @@ def _signals(results: Results, fraction: float) -> TableText:
         for method in results.methods
     ]
     return TableText("While training, means over all updates and seeds", ["method", *_SIGNALS], rows)
+
+
+TRENDS = {
+    "training success": ("train", "success"),
+    "entropy": ("train", "entropy"),
+    "KL to the start": ("train", "kl"),
+    "usable skills": ("train", "skill/usable_share"),
+    "characters of a skill": ("train", "skill/characters"),
+    "gap": ("train", "gap/mean"),
+    "probe score": ("probe", "score"),
+}
+
+
+def _trends(results: Results, fraction: float) -> TableText:
+    rows = []
+    for method in results.methods:
+        cells = []
+        for kind, name in TRENDS.values():
+            series = results.series(kind, method, fraction, name, bins=4)
+            cells.append(" to ".join(_short(fmean(series[place][1])) for place in (0, -1)) if series else "-")
+        rows.append([method, *cells])
+    return TableText("From the first to the last quarter of the updates", ["method", *TRENDS], rows)
+
+
+def _gaps(results: Results, fraction: float) -> list[TableText]:
+    """Where the gap is, summed over recorded updates and seeds; no table where no method was scored twice."""
+    rows = []
+    for method in results.methods:
+        found = results.select("gaps", method, fraction)
+        above, below = (sum(row[name] for row in found) for name in ("above", "below"))
+        for outcome, name in sorted({(row["outcome"], row["class"]) for row in found}):
+            own = [row for row in found if (row["outcome"], row["class"]) == (outcome, name)]
+            up, down = (sum(row[name] for row in own) for name in ("above", "below"))
+            tokens = sum(row["tokens"] for row in own)
+            shares = [f"{part / whole:.0%}" if whole else "-" for part, whole in ((up, above), (down, below))]
+            rows.append([method, outcome, name, str(tokens), _short((up + down) / tokens), *shares])
+    header = ["method", "episode", "token", "tokens", "mean gap", "of all support", "of all objection"]
+    title = "Where hindsight speaks: the gap in nats by outcome, tag and certainty (sure: probability above 0.9)"
+    return [TableText(title, header, rows)] if rows else []
+
+
+def _short(value: float) -> str:
+    return f"{value:.3g}"
 
 
 _PHASES = ("rollout", "analysis", "scoring", "learning")

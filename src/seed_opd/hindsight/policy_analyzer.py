@@ -19,7 +19,7 @@ class Sampled(Protocol):
 
 
 class Sampling(Protocol):
-    """How tokens are drawn; the analyzer is to be greedy."""
+    """How tokens are drawn; greedy, or with the analyzer's `seed` and each episode's."""
 
     @property
     def max_tokens(self) -> int: ...
@@ -60,6 +60,7 @@ class PolicyAnalyzer:
         decoder: SchemaDecoder | None = None,
         limits: Limits | None = None,
         batch_size: int = 32,
+        seed: str = "analysis",
     ) -> None:
         self.engine = engine
         self.view = view
@@ -67,6 +68,7 @@ class PolicyAnalyzer:
         self.decoder = decoder
         self.limits = limits or (decoder.limits if decoder else Limits())
         self.batch_size = batch_size
+        self.seed = seed
         self.dropped_steps = 0
         self.cuts = 0
 
@@ -77,15 +79,16 @@ class PolicyAnalyzer:
         ready = [index for index, prompt in enumerate(prompts) if prompt.fits]
         for start in reversed(range(0, len(ready), self.batch_size)):  # the newest may still have their caches
             batch = ready[start : start + self.batch_size]
-            skills.update(zip(batch, self._answer([prompts[index] for index in batch]), strict=True))
+            seeds = [f"{self.seed}/{trajectories[index].seed}" for index in batch]
+            skills.update(zip(batch, self._answer([prompts[index] for index in batch], seeds), strict=True))
         return [skills[index] for index in range(len(trajectories))]
 
-    def _answer(self, prompts: Sequence[Prompt]) -> list[Skill]:
+    def _answer(self, prompts: Sequence[Prompt], seeds: Sequence[str]) -> list[Skill]:
         constraint = self.decoder.session(len(prompts), self.sampling.max_tokens) if self.decoder else None
         sampled = self.engine.sample(
             [prompt.ids for prompt in prompts],
             self.sampling,
-            ["analysis"] * len(prompts),
+            seeds,
             keys=[prompt.key for prompt in prompts] if any(prompt.key for prompt in prompts) else None,
             constraint=constraint,
         )

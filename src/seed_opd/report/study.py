@@ -10,10 +10,10 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from seed_opd.evaluation.compare import TableText
-from seed_opd.evaluation.study import Results, last, over_seeds, read_results, tables
+from seed_opd.evaluation.study import TRENDS, Results, last, over_seeds, read_results, tables
 from seed_opd.files import write_atomically
-from seed_opd.report.numbers import percent
-from seed_opd.report.svg import Line, Point, legend_mark, line_chart
+from seed_opd.report.numbers import number, percent
+from seed_opd.report.svg import Format, Line, Point, legend_mark, line_chart
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{{ name }}</title>
@@ -38,22 +38,24 @@ section td, section th { padding: 3px 12px 3px 0; text-align: left }</style></he
 Chart = tuple[str, Markup, list[tuple[Markup, str]]]
 
 
-def write_study(rows: Path, folder: Path) -> list[TableText]:
-    """Write `study.html` and `study.md` from a study's rows; returns the tables."""
+def write_study(rows: Path, folder: Path) -> tuple[Path, list[TableText]]:
+    """Write `<name>.html` and `<name>.md` from a study's rows; returns the page and the tables."""
     results = read_results(rows)
     found = tables(results)
     page = Environment(autoescape=True).from_string(_PAGE)
     style = (resources.files("seed_opd") / "report" / "assets" / "style.css").read_text(encoding="utf-8")
     html = page.render(name=results.name, style=Markup(style), charts=_charts(results), tables=found)
-    write_atomically(folder / "study.html", html)
-    write_atomically(folder / "study.md", "\n".join(_markdown(table) for table in found))
-    return found
+    target = folder / f"{results.name}.html"
+    write_atomically(target, html)
+    write_atomically(folder / f"{results.name}.md", "\n".join(_markdown(table) for table in found))
+    return target, found
 
 
 def _charts(results: Results) -> list[Chart]:
     charts = [_learning(results, panel) for panel in results.panels]
     if len(results.fractions) > 1:
         charts += [_efficiency(results, panel) for panel in results.panels]
+    charts += [_trend(results, title, *metric) for title, metric in TRENDS.items()]
     return [chart for chart in charts if chart is not None]
 
 
@@ -66,6 +68,15 @@ def _learning(results: Results, panel: str) -> Chart | None:
         points = [_point(update, [row["macro"] for row in rows if row["update"] == update]) for update in updates]
         lines.append(_line(results, method, points))
     return _chart(f"Success over updates, {panel}", lines)
+
+
+def _trend(results: Results, title: str, kind: str, name: str) -> Chart | None:
+    """A metric over updates, smoothed: the mean over seeds in stretches of the run."""
+    lines = []
+    for method in results.methods:
+        series = results.series(kind, method, max(results.fractions), name, bins=10)
+        lines.append(_line(results, method, [_point(middle, values) for middle, values in series]))
+    return _chart(f"{title[0].upper()}{title[1:]} over updates", lines, show=number)
 
 
 def _efficiency(results: Results, panel: str) -> Chart | None:
@@ -87,11 +98,11 @@ def _line(results: Results, method: str, points: Sequence[Point]) -> Line:
     return Line(method, tuple(points), series=number % 4, dash=number // 4 % 4)
 
 
-def _chart(title: str, lines: Sequence[Line]) -> Chart | None:
+def _chart(title: str, lines: Sequence[Line], show: Format = percent) -> Chart | None:
     drawn = [line for line in lines if len(line.points) > 1]
     if not drawn:
         return None
-    picture = line_chart(drawn, label=title, show=percent, width=760, height=360, end_labels=True)
+    picture = line_chart(drawn, label=title, show=show, width=760, height=360, end_labels=True)
     return title, picture, [(legend_mark(line.series, line.dash), line.name) for line in drawn]
 
 

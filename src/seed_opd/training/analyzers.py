@@ -20,7 +20,8 @@ from seed_opd.methods import Writer
 from seed_opd.policy.context import TranscriptContext
 from seed_opd.policy.engine import Sampling
 from seed_opd.training.engines import make_engine
-from seed_opd.training.setup import Parts, model_path
+from seed_opd.training.setup import Parts, model_path, set_up
+from seed_opd.training.useful_attempts import UsefulAttempts
 
 CHARACTERS_PER_TOKEN = 3
 """A remote model's tokenizer is not at hand; English has about four characters a token, so this is on the safe side."""
@@ -28,19 +29,33 @@ CHARACTERS_PER_TOKEN = 3
 
 def policy_analyzer(parts: Parts) -> Analyzer:
     """The policy itself as the analyzer: greedy, under the schema unless the config says otherwise."""
+    return Shared(_policy_analyzer(parts))
+
+
+def stage1_analyzer(config: Config, folder: Path) -> Analyzer:
+    """Who annotates the episodes of stage 1; the policy itself is asked as it comes, before any training."""
+    settings = config.stage1
+    if settings.analyzer != "policy":
+        return external_analyzer(config, settings.analyzer, folder)
+    parts = set_up(config)
+    attempts = [_policy_analyzer(parts, 1.0, f"{config.seed}/attempt/{number}") for number in range(settings.attempts)]
+    return UsefulAttempts(attempts, parts.player, settings.replays, settings.temperature)
+
+
+def _policy_analyzer(parts: Parts, temperature: float = 0.0, seed: str = "analysis") -> PolicyAnalyzer:
     settings, engine = parts.config.analyzer, parts.engine
     limits = Limits(settings.max_characters, settings.max_characters)
     decoder = SchemaDecoder(engine.tokenizer, engine.vocab_size, limits) if settings.constrained else None
-    sampling = Sampling(temperature=0.0, max_tokens=settings.max_tokens)
-    analyzer = PolicyAnalyzer(
+    sampling = Sampling(temperature=temperature, max_tokens=settings.max_tokens)
+    return PolicyAnalyzer(
         engine,
         analyzer_view(parts, settings.max_prompt_tokens),
         sampling,
         decoder=decoder,
         limits=limits,
         batch_size=parts.config.rollout.concurrency,
+        seed=seed,
     )
-    return Shared(analyzer)
 
 
 def analyzer_view(parts: Parts, max_tokens: int) -> View:
@@ -55,6 +70,8 @@ def external_analyzer(config: Config, kind: str, folder: Path) -> Analyzer:
     """An analyzer that needs no policy: rules, or a remote server whose answers are kept in the folder."""
     if kind == "rules":
         return AskedOnce(RulesAnalyzer())
+    if kind == "policy":
+        raise UserError("stage1.analyzer: 'policy' is not external; this method needs rules or remote.")
     settings = config.analyzer
     if not settings.model:
         raise UserError("analyzer.model: it is empty; name the remote server's model.")

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from seed_opd.config import Config
-from seed_opd.training.analyzers import external_analyzer
+from seed_opd.training.analyzers import stage1_analyzer
 from seed_opd.training.collect import annotate, collect
 from seed_opd.training.evaluate import evaluate
 from seed_opd.training.setup import set_up
@@ -24,7 +24,7 @@ def run_stage1(config: Config, folder: Path, console: Console) -> None:
     evaluate(parts, folder / "base", "base")
     console.rule("Stage 1: play, annotate, fine-tune")
     trajectories = collect(parts, stage1)
-    statuses = annotate(external_analyzer(config, config.stage1.analyzer, stage1), stage1)
+    statuses = annotate(stage1_analyzer(config, stage1), stage1)
     won = sum(t.success for t in trajectories)
     console.print(f"{len(trajectories)} episodes, {won} successful; skills: {dict(statuses)}")
     fine_tune(parts, stage1, stage1)

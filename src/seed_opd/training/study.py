@@ -1,7 +1,7 @@
 """A study: methods x seeds x shares of the training tasks, from one stage 1, each run a process of its own.
 
 A study is a folder: `study.yaml`, `stage1/`, and a run folder for each combination. What is there is not done again, so a
-study can be stopped and started at any time.
+study can be stopped and started at any time, and studies of the same recipe and overrides can share a folder.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from seed_opd.environments import make
 from seed_opd.errors import UserError
 from seed_opd.files import write_atomically
 from seed_opd.methods import resolve
+from seed_opd.report.gap_classes import gap_classes
 from seed_opd.training.setup import shuffled_tasks
 from seed_opd.training.stage1 import run_stage1
 from seed_opd.trajectory import read_jsonl
@@ -147,15 +148,18 @@ def plan(study: Study) -> list[Run]:
 
 def _collect(study: Study, runs: Sequence[Run], folder: Path) -> Path:
     """All rows that the tables are made of, with the run that each belongs to, in one small file."""
-    path = folder / "study.jsonl.xz"
+    path = folder / f"{study.name}.jsonl.xz"
     head = {"kind": "study", "name": study.name, "baseline": study.baseline}
     lines = [json.dumps(head)]
     for run in runs:
         about = {"method": run.method, "seed": run.seed, "fraction": run.fraction}
-        rows = read_jsonl(run.folder(folder) / "metrics.jsonl")
-        lines += [json.dumps(about | row) for row in rows if row["kind"] in ("train", "evaluation", "probe")]
+        rows = [row for row in read_jsonl(run.folder(folder) / "metrics.jsonl") if row["kind"] in _KEPT]
+        lines += [json.dumps(about | row) for row in [*rows, *gap_classes(run.folder(folder))]]
     path.write_bytes(lzma.compress("".join(line + "\n" for line in lines).encode()))
     return path
+
+
+_KEPT = ("train", "evaluation", "probe")
 
 
 def _quick(study: Study) -> Study:
