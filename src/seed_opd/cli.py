@@ -218,28 +218,31 @@ def report(
 @app.command()
 def play(
     environment: Annotated[str, typer.Argument(help="Name of the environment.")],
-    task: Annotated[str, typer.Option(help="Which task, as split:index.")] = "valid_seen:0",
+    task: Annotated[str | None, typer.Option(help="Which task, as split:index; one to show by default.")] = None,
     file: Annotated[Path | None, typer.Option(help="A game file to play instead.")] = None,
     json: Annotated[
         bool, typer.Option("--json", help="For scripts: one action per line in, one JSON state per line out.")
     ] = False,
     model: Annotated[str | None, typer.Option(help="Watch a model play: a model folder, or `tiny`.")] = None,
     recipe: Annotated[str, typer.Option(help="With --model: the recipe whose context and sampling it uses.")] = "demo",
+    pictures: Annotated[Path | None, typer.Option(help="Save what can be seen at every step into this folder.")] = None,
 ) -> None:
     """Play an episode in the terminal, by hand, by script, or watch a model do it."""
     from seed_opd.environments import make
-    from seed_opd.environments.play import parse_task, play_json, play_person
+    from seed_opd.environments.play import parse_task, photographer, play_json, play_person
 
     live = make(environment)
-    chosen = live.open(file) if file else parse_task(live, task)
+    chosen = live.open(file) if file else parse_task(live, task or live.example)
     if model:
         from seed_opd.training.watch import watch  # torch takes seconds, which a script should not wait for
 
         watch(recipe, model, live, chosen, console)
-    elif json:
-        play_json(live, chosen, sys.stdin, _line)
+        return
+    looking = {"look": photographer(live, pictures)} if pictures else {}
+    if json:
+        play_json(live, chosen, sys.stdin, _line, **looking)
     else:
-        play_person(live, chosen, sys.stdin, _line)
+        play_person(live, chosen, sys.stdin, _line, **looking)
 
 
 @app.command()

@@ -8,7 +8,7 @@ from typing import Any
 from seed_opd.environments.base import Action, Environment, Observation, Outcome
 from seed_opd.errors import UserError
 
-NAMES = ("alfworld",)
+NAMES = ("alfworld", "sokoban", "ezpoints")
 
 
 def make(name: str, **options: Any) -> Environment:
@@ -17,6 +17,14 @@ def make(name: str, **options: Any) -> Environment:
         from seed_opd.environments.alfworld import AlfworldEnvironment
 
         return AlfworldEnvironment(**options)
+    if name == "sokoban":
+        from seed_opd.environments.sokoban import SokobanEnvironment
+
+        return SokobanEnvironment(**options)
+    if name == "ezpoints":
+        from seed_opd.environments.ezpoints import EzpointsEnvironment
+
+        return EzpointsEnvironment(**options)
     raise UserError(f"environment: {name!r} is unknown; choose one of {', '.join(NAMES)}.")
 
 
@@ -26,6 +34,8 @@ def data_source(name: str) -> Iterator[str]:
         from seed_opd.environments.alfworld.download import report
 
         return report()
+    if name in ("sokoban", "ezpoints"):
+        return iter([f"{name}: its tasks are made from seeds; there is nothing to fetch."])
     raise UserError(f"environment: {name!r} is unknown; choose one of {', '.join(NAMES)}.")
 
 

@@ -11,9 +11,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from seed_opd.errors import UserError
 from seed_opd.trajectory import Step, Task
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+IMAGE = "<image>"
+"""Where the picture of the present step goes in a message, in environments that are seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +65,8 @@ class Environment(ABC):
     name: str
     categories: tuple[str, ...]
     max_steps: int
+    example: str = "valid_seen:0"
+    """A task to show, as split:index."""
 
     # ---- the world
 
@@ -80,6 +90,14 @@ class Environment(ABC):
     @abstractmethod
     def step(self, action: str) -> Outcome:
         """Take one action, as text; any text is accepted and an impossible action is an ordinary outcome."""
+
+    def picture(self) -> NDArray[np.uint8] | None:
+        """What the live episode looks like now, (height, width, 3) in red, green and blue; None where nothing can be seen.
+
+        A picture is asked for and never part of an observation, so that it costs nothing when nobody looks, and it is not
+        written to disk: a task and its actions replay an episode, and every step can be drawn again.
+        """
+        return None
 
     def open(self, file: Path) -> Task:
         """The task of a game file that lies outside any split; raises UserError where the environment has no such files."""

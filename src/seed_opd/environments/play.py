@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
 from typing import TextIO
 
 from seed_opd.environments.base import Environment
@@ -34,28 +36,46 @@ def parse_task(environment: Environment, text: str) -> Task:
     """A task from `split:index`; raises UserError, naming what there is, for anything else."""
     split, _, number = text.rpartition(":")
     if not split or not number.isdigit():
-        raise UserError(f"--task: {text!r} is not split:index; write for example valid_seen:0.")
+        raise UserError(f"--task: {text!r} is not split:index; write for example {environment.example}.")
     tasks = environment.tasks(split)
     if int(number) >= len(tasks):
         raise UserError(f"--task: {text!r} is beyond the split; {split} has tasks 0 to {len(tasks) - 1}.")
     return tasks[int(number)]
 
 
-def play_json(environment: Environment, task: Task, lines: Iterable[str], write: Callable[[str], object]) -> None:
-    """Play for a script until the input or the episode ends; raises UserError when input goes on after the end."""
+def play_json(
+    environment: Environment,
+    task: Task,
+    lines: Iterable[str],
+    write: Callable[[str], object],
+    look: Callable[[], None] = lambda: None,
+) -> None:
+    """Play for a script until the input or the episode ends; raises UserError when input goes on after the end.
+
+    `look` is called at every state, the first included.
+    """
     state = begin(environment, task)
+    look()
     write(state.line())
     for line in lines:
         if state.done:
             raise UserError("input: the episode is over; send no more actions, or start another one.")
         state = take(environment, line.rstrip("\r\n"))
+        look()
         write(state.line())
 
 
-def play_person(environment: Environment, task: Task, lines: TextIO, write: Callable[[str], object]) -> None:
+def play_person(
+    environment: Environment,
+    task: Task,
+    lines: TextIO,
+    write: Callable[[str], object],
+    look: Callable[[], None] = lambda: None,
+) -> None:
     """Play for a person: plain text, numbers choose from the list of actions, `quit` leaves."""
     state = begin(environment, task)
     while True:
+        look()
         write(state.observation)
         if state.done:
             write("You did it." if state.success else "The episode is over.")
@@ -66,6 +86,22 @@ def play_person(environment: Environment, task: Task, lines: TextIO, write: Call
         if not line or line.strip() == "quit":
             return
         state = take(environment, _chosen(line.strip(), state.actions))
+
+
+def photographer(environment: Environment, folder: Path) -> Callable[[], None]:
+    """Saves what can be seen as 000.png, 001.png and so on; raises UserError where nothing can."""
+    numbers = count()
+
+    def look() -> None:
+        from seed_opd.environments.canvas import save_png  # only who looks needs Pillow
+
+        picture = environment.picture()
+        if picture is None:
+            raise UserError(f"--pictures: {environment.name} is text alone; leave the option out.")
+        folder.mkdir(parents=True, exist_ok=True)
+        save_png(picture, folder / f"{next(numbers):03d}.png")
+
+    return look
 
 
 def begin(environment: Environment, task: Task) -> State:
@@ -85,6 +121,6 @@ def _listed(actions: tuple[str, ...] | None) -> list[str] | None:
 
 
 def _chosen(text: str, actions: list[str] | None) -> str:
-    if actions and text.isdigit() and int(text) < len(actions):
+    if actions and text not in actions and text.isdigit() and int(text) < len(actions):
         return actions[int(text)]
     return text
