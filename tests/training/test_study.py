@@ -99,3 +99,18 @@ def test_a_study_that_is_killed_goes_on_and_ends_in_tables(tmp_path):
     other = QUICK.replace("updates=2", "updates=3")
     file.write_text(other)
     assert "holds one of another recipe" in run(str(file), "--out", str(out), expect=2)
+
+
+@pytest.fixture(scope="module")
+def shared_folder(tmp_path_factory):
+    """Studies of the same recipe and overrides share a folder: stage 1, and the runs that they have in common, are done once."""
+    return tmp_path_factory.mktemp("studies")
+
+
+@pytest.mark.parametrize("name", ["main", "sample-efficiency", "ablation"])
+def test_the_packaged_studies_run_at_their_smallest_size(name, shared_folder):
+    text = run(name, "--quick", "--out", str(shared_folder))
+    assert f"{name}-quick.html" in text and "Success, macro average" in text
+    assert (shared_folder / f"{name}-quick.jsonl.xz").exists()
+    if name == "sample-efficiency":
+        assert "50% of the tasks" in text

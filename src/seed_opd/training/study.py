@@ -33,6 +33,21 @@ from seed_opd.training.setup import shuffled_tasks
 from seed_opd.training.stage1 import run_stage1
 from seed_opd.trajectory import read_jsonl
 
+SMALLEST = (
+    "updates=1",
+    "rollout.tasks=2",
+    "rollout.group=2",
+    "environment.max_steps=4",
+    "stage1.tasks=6",
+    "stage1.rollouts=2",
+    "stage1.attempts=1",
+    "stage1.replays=1",
+    "stage1.epochs=1",
+    "stage1.acting_tasks=6",
+    "evaluation.tasks=4",
+    "evaluation.probe=4",
+)
+
 
 class Quick(Section):
     """The smallest size of a study, for trying it out."""
@@ -43,7 +58,7 @@ class Quick(Section):
     """Fewer seeds."""
     fractions: list[float] | None = None
     """Fewer shares."""
-    overrides: list[str] = Field(default=[])
+    overrides: list[str] = Field(default=list(SMALLEST))
     """Changes to the recipe, after the study's own."""
 
 
