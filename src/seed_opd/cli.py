@@ -255,6 +255,29 @@ def data(environment: Annotated[str, typer.Argument(help="Name of the environmen
 
 
 @app.command()
+def serve_retriever(
+    kind: Annotated[str, typer.Option(help="bm25, dense, or remote.")] = "bm25",
+    passages: Annotated[
+        str | None, typer.Option(help="A JSON-lines file; by default those that the environment uses.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="For dense: the folder of a sentence-transformers model.")] = None,
+    query_prefix: Annotated[str, typer.Option(help="For dense: put before a query; 'query: ' for E5.")] = "",
+    passage_prefix: Annotated[str, typer.Option(help="For dense: put before a passage; 'passage: ' for E5.")] = "",
+    url: Annotated[str | None, typer.Option(help="For remote: the server to ask.")] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 8000,
+) -> None:
+    """Serve a Search-QA retriever over HTTP until interrupted; both usual forms of a request are understood."""
+    from seed_opd.environments.searchqa.data import open_data
+    from seed_opd.environments.searchqa.retrievers import open_retriever
+    from seed_opd.environments.searchqa.retrievers.server import serve
+
+    prefixes = {"query_prefix": query_prefix, "passage_prefix": passage_prefix}
+    options = {"kind": kind, "passages": passages, "model": model, "url": url, **prefixes}
+    serve(open_retriever({name: value for name, value in options.items() if value}, open_data().corpus), host, port, _line)
+
+
+@app.command()
 def methods() -> None:
     """Print the methods table."""
     from seed_opd.methods import TABLE

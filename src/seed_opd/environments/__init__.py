@@ -8,7 +8,7 @@ from typing import Any
 from seed_opd.environments.base import Action, Environment, Observation, Outcome
 from seed_opd.errors import UserError
 
-NAMES = ("alfworld", "sokoban", "ezpoints")
+NAMES = ("alfworld", "search", "sokoban", "ezpoints")
 
 
 def make(name: str, **options: Any) -> Environment:
@@ -17,6 +17,10 @@ def make(name: str, **options: Any) -> Environment:
         from seed_opd.environments.alfworld import AlfworldEnvironment
 
         return AlfworldEnvironment(**options)
+    if name == "search":
+        from seed_opd.environments.searchqa import SearchEnvironment
+
+        return SearchEnvironment(**options)
     if name == "sokoban":
         from seed_opd.environments.sokoban import SokobanEnvironment
 
@@ -34,6 +38,10 @@ def data_source(name: str) -> Iterator[str]:
         from seed_opd.environments.alfworld.download import report
 
         return report()
+    if name == "search":
+        from seed_opd.environments.searchqa.data import report as search_report
+
+        return search_report()
     if name in ("sokoban", "ezpoints"):
         return iter([f"{name}: its tasks are made from seeds; there is nothing to fetch."])
     raise UserError(f"environment: {name!r} is unknown; choose one of {', '.join(NAMES)}.")

@@ -1,0 +1,147 @@
+"""Search-QA as an environment: questions, a retriever, and how a language model plays it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from seed_opd.environments.base import Action, Environment, Observation, Outcome
+from seed_opd.environments.searchqa import prompts
+from seed_opd.environments.searchqa.answers import is_correct
+from seed_opd.environments.searchqa.data import Data, open_data
+from seed_opd.environments.searchqa.encyclopaedia import SETS as GENERATED_SETS
+from seed_opd.environments.searchqa.questions import SETS, Question
+from seed_opd.environments.searchqa.retrievers import Retriever, open_retriever
+from seed_opd.environments.searchqa.retrievers.base import MOST_PASSAGES
+from seed_opd.errors import UserError
+from seed_opd.trajectory import Step, Task
+
+TURNS = 4
+REWARD = 1.0
+
+
+class SearchEnvironment(Environment):
+    """A question, and up to four turns of search or answer; success, reward and score are that the answer matches exactly.
+
+    `questions` is "original", "generated", a path, or None for the originals where they are found and else the generated
+    ones. `retriever` is None (BM25 over the passages that lie with the questions), the path of a passages file, the address
+    of a server, or a table of options for `open_retriever`. `passages` are shown for each search, each cut to
+    `passage_characters`.
+    """
+
+    name = "search"
+    categories = (*SETS, *GENERATED_SETS.values())
+    max_steps = TURNS
+
+    def __init__(
+        self,
+        questions: str | None = None,
+        retriever: str | Mapping[str, Any] | None = None,
+        passages: int = 3,
+        passage_characters: int = 1500,
+    ) -> None:
+        if not 1 <= passages <= MOST_PASSAGES:
+            raise UserError(f"environment.options.passages: {passages} is not from 1 to {MOST_PASSAGES}; the paper's is 3.")
+        self.data = open_data(questions)
+        self.retriever = _retriever(self.data, json.dumps(_options(retriever), sort_keys=True))
+        self._searched = self.retriever
+        self._passages = passages
+        self._passage_characters = passage_characters
+        self._question: Question | None = None
+        self._turns = 0
+        self._answer: str | None = None
+
+    @property
+    def question(self) -> Question:
+        """The question of the live episode."""
+        if self._question is None:
+            raise UserError("search: no episode has been started; call reset first.")
+        return self._question
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the questions, and of the retriever and its passages."""
+        shown = f"{self._passages} {self._passage_characters}"
+        return hashlib.sha256(f"{self.data.fingerprint} {self.retriever.fingerprint} {shown}".encode()).hexdigest()
+
+    # ---- the world
+
+    def tasks(self, split: str) -> Sequence[Task]:
+        return [Task(self.name, split, index) for index in range(len(self.data.questions(split)))]
+
+    def category(self, task: Task) -> str:
+        return self.question_of(task).set
+
+    def question_of(self, task: Task) -> Question:
+        questions = self.data.questions(task.split)
+        if task.environment != self.name or not 0 <= task.index < len(questions):
+            raise UserError(f"task: {task} does not exist; {task.split!r} has {len(questions)} questions from index 0.")
+        return questions[task.index]
+
+    def reset(self, task: Task) -> Observation:
+        return self.start(self.question_of(task))
+
+    def start(self, question: Question, retriever: Retriever | None = None) -> Observation:
+        """Start an episode of a question that need not be in the data, over passages of its own where they are given."""
+        self._searched = retriever or self.retriever
+        self._question, self._turns, self._answer = question, 0, None
+        return Observation(prompts.FIRST, question.text)
+
+    def step(self, action: str) -> Outcome:
+        """A turn; anything but one search or one answer uses the turn up, and nothing happens after the end."""
+        question, over = self.question, self._over
+        kind, text = ("", "") if over else prompts.read_action(action)
+        told = prompts.OVER if over else prompts.INVALID
+        if kind == "answer":
+            self._answer = text
+            told = prompts.ANSWERED
+        elif kind == "search":
+            (hits,) = self._searched.search([text], self._passages)
+            told = prompts.information([hit.passage for hit in hits], self._passage_characters)
+        self._turns += 1
+        success = self._answer is not None and is_correct(self._answer, question.answers)
+        reward = REWARD if success and kind == "answer" else 0.0
+        return Outcome(told, reward, self._over, success, float(success))
+
+    @property
+    def _over(self) -> bool:
+        return self._answer is not None or self._turns >= TURNS
+
+    # ---- how a language model plays it
+
+    def parse(self, response: str) -> Action:
+        return Action(*prompts.parse(response))
+
+    def action_span(self, response: str) -> tuple[int, int]:
+        return prompts.action_span(response)
+
+    def windowed_prompt(
+        self,
+        goal: str,
+        history: Sequence[Step],
+        observation: str,
+        actions: Sequence[str] | None,
+        skill: str | None,
+        window: int,
+    ) -> str:
+        return prompts.windowed(goal, history, observation, skill, window)
+
+    def opening(self, goal: str, observation: str, skill: str | None) -> str:
+        return prompts.opening(goal, observation, skill)
+
+
+def _options(retriever: str | Mapping[str, Any] | None) -> Mapping[str, Any]:
+    if retriever is None:
+        return {}
+    if isinstance(retriever, str):
+        return {"kind": "remote", "url": retriever} if "://" in retriever else {"passages": retriever}
+    return retriever
+
+
+@cache
+def _retriever(data: Data, options: str) -> Retriever:
+    """One retriever for all environments of a process that are made alike."""
+    return open_retriever(json.loads(options), data.corpus)
