@@ -1,0 +1,147 @@
+"""WebShop as an environment: tasks from the canonical goal list, visits to the shop, and how a language model plays it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import lru_cache
+
+from seed_opd.environments.base import Action, Environment, Observation, Outcome
+from seed_opd.environments.webshop import prompts
+from seed_opd.environments.webshop.catalogue import Catalogue, open_catalogue
+from seed_opd.environments.webshop.goals import Goal, Goals, Kind
+from seed_opd.environments.webshop.nouns import nouns_for
+from seed_opd.environments.webshop.pages import Page
+from seed_opd.environments.webshop.shop import Visit
+from seed_opd.errors import UserError
+from seed_opd.trajectory import Step, Task
+
+REWARD = 10.0
+TEST_GOALS = 500
+SPLITS = ("all", "train", "test")
+KINDS: tuple[Kind, ...] = ("synthetic", "human")
+SEARCH_ACTION = "search[<your query>]"
+
+
+class WebshopEnvironment(Environment):
+    """Shopping in text; buying ends the episode, and success is that the purchase is all that was asked for.
+
+    `catalogue` says what is sold: "original", "generated", the path of a folder or of a product file, or None for the
+    originals where they are found and else the generated one. `goals` are "synthetic" or "human"; those about products that
+    the catalogue lacks are an error unless `drop_goals_without_product`. `spacy_model` finds nouns that are not recorded.
+    The reward is 10 at a purchase with the full score; the score is the original's reward, from 0 to 1.
+    """
+
+    name = "webshop"
+    example = "all:0"
+    categories = ("fashion", "beauty", "electronics", "garden", "grocery")
+
+    def __init__(
+        self,
+        catalogue: str | None = None,
+        goals: str = "synthetic",
+        max_steps: int = 15,
+        spacy_model: str | None = None,
+        drop_goals_without_product: bool = False,
+    ) -> None:
+        self.max_steps = max_steps
+        self.catalogue = open_catalogue(catalogue)
+        _check_orphans(self.catalogue, drop_goals_without_product)
+        self.goals = _goals(self.catalogue, goals)
+        self._nouns = nouns_for(self.catalogue, spacy_model)
+        self._visit: Visit | None = None
+
+    @property
+    def visit(self) -> Visit:
+        """The live episode."""
+        if self._visit is None:
+            raise UserError("webshop: no episode has been started; call reset first.")
+        return self._visit
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the products and the kind of goals, to be recorded with results."""
+        return hashlib.sha256(f"{self.catalogue.fingerprint} {self.goals.kind}".encode()).hexdigest()
+
+    # ---- the world
+
+    def tasks(self, split: str) -> Sequence[Task]:
+        """`all` has every goal of the canonical list, `test` its first 500, `train` the others."""
+        first, end = self._range(split)
+        return [Task(self.name, split, index) for index in range(end - first)]
+
+    def category(self, task: Task) -> str:
+        return self.goal(task).product.category
+
+    def goal(self, task: Task) -> Goal:
+        """What a task asks for."""
+        first, end = self._range(task.split)
+        if task.environment != self.name or not 0 <= task.index < end - first:
+            raise UserError(f"task: {task} does not exist; {task.split!r} has {end - first} goals from index 0.")
+        return self.goals[first + task.index]
+
+    def _range(self, split: str) -> tuple[int, int]:
+        if split not in SPLITS:
+            raise UserError(f"split: {split!r} is not in WebShop; choose one of {', '.join(SPLITS)}.")
+        test = min(TEST_GOALS, len(self.goals))
+        return {"all": (0, len(self.goals)), "test": (0, test), "train": (test, len(self.goals))}[split]
+
+    def reset(self, task: Task) -> Observation:
+        goal = self.goal(task)
+        self._visit = Visit(self.catalogue, goal, lambda position: float(self.goals.product_prices[position]), self._nouns)
+        return Observation(self._visit.page.text, goal.text, _actions(self._visit.page))
+
+    def step(self, action: str) -> Outcome:
+        over = self.visit.reward is not None
+        page = self.visit.act(action)
+        score = self.visit.reward
+        success = score == 1.0
+        reward = REWARD if success and not over else 0.0
+        return Outcome(page.text, reward, score is not None, success, score or 0.0, _actions(page))
+
+    # ---- how a language model plays it
+
+    def parse(self, response: str) -> Action:
+        return Action(*prompts.parse(response))
+
+    def action_span(self, response: str) -> tuple[int, int]:
+        return prompts.action_span(response)
+
+    def windowed_prompt(
+        self,
+        goal: str,
+        history: Sequence[Step],
+        observation: str,
+        actions: Sequence[str] | None,
+        skill: str | None,
+        window: int,
+    ) -> str:
+        return prompts.windowed(goal, history, observation, actions, skill, window)
+
+    def opening(self, goal: str, observation: str, skill: str | None) -> str:
+        return prompts.opening(goal, observation, skill)
+
+    def reply(self, observation: str) -> str:
+        return prompts.without_task(observation)
+
+
+def _actions(page: Page) -> tuple[str, ...]:
+    """A search where there is a search bar, else the clicks."""
+    return (SEARCH_ACTION,) if page.search_bar else tuple([f"click[{name}]" for name in page.clickables])
+
+
+def _check_orphans(catalogue: Catalogue, drop: bool) -> None:
+    if catalogue.orphans and not drop:
+        raise UserError(
+            f"webshop: {len(catalogue.orphans)} goals are about products that {catalogue.name} does not have, the first "
+            f"{catalogue.orphans[0]}; give files that belong together, or set drop_goals_without_product."
+        )
+
+
+@lru_cache(maxsize=8)
+def _goals(catalogue: Catalogue, kind: str) -> Goals:
+    """The goals of a catalogue; environments share them."""
+    for known in KINDS:
+        if kind == known:
+            return Goals(catalogue, known)
+    raise UserError(f"environment.options.goals: {kind!r} is unknown; choose one of {', '.join(KINDS)}.")
