@@ -8,7 +8,7 @@ from typing import Any
 from seed_opd.environments.base import Action, Environment, Observation, Outcome
 from seed_opd.errors import UserError
 
-NAMES = ("alfworld", "search", "sokoban", "ezpoints")
+NAMES = ("alfworld", "webshop", "search", "sokoban", "ezpoints")
 
 
 def make(name: str, **options: Any) -> Environment:
@@ -17,6 +17,10 @@ def make(name: str, **options: Any) -> Environment:
         from seed_opd.environments.alfworld import AlfworldEnvironment
 
         return AlfworldEnvironment(**options)
+    if name == "webshop":
+        from seed_opd.environments.webshop import WebshopEnvironment
+
+        return WebshopEnvironment(**options)
     if name == "search":
         from seed_opd.environments.searchqa import SearchEnvironment
 
@@ -38,6 +42,10 @@ def data_source(name: str) -> Iterator[str]:
         from seed_opd.environments.alfworld.download import report
 
         return report()
+    if name == "webshop":
+        from seed_opd.environments.webshop.download import report as webshop_report
+
+        return webshop_report()
     if name == "search":
         from seed_opd.environments.searchqa.data import report as search_report
 
