@@ -15,7 +15,7 @@ PAPER, EDGE, RED, BLACK = "#fbfaf5", "#b9b6a8", "#cc1f2d", "#15171c"
 CARD_WIDTH, CARD_HEIGHT, CARD_TOP = 0.45, 0.66, 0.05
 """Shares of the picture's side."""
 CARD_LEFT = (0.033, 0.517)
-_LETTERING = {"10": (0.66, 0.5), "*": (1.3, 0.56)}
+_LETTERING = {"10": (0.66, 0.5), "*": (1.3, 0.43)}
 """Size and middle of what is typed, where it needs others than a single digit, as shares of its place."""
 
 SLOT_SIZE, SLOT_LEFT, SLOT_TOP = 0.15, 0.05, 0.79
