@@ -55,6 +55,7 @@ def test_counts_name_every_flag() -> None:
         "empty": 1,
         "placeholder": 0,
         "too_long": 0,
+        "useless": 0,
         "error": 0,
         "short": 2,
         "cut": 2,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seed_opd.hindsight.critical_steps import MOST, critical_steps
+from seed_opd.hindsight.rules.critical_steps import MOST, critical_steps
 from seed_opd.hindsight.rules import RulesAnalyzer
 
 from .episodes import CLEAN, LOST, ROOM, episode

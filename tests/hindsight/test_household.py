@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seed_opd.errors import UserError
-from seed_opd.hindsight.household import Find, Goal, Mistake, Site, facts, parse_goal, plan_facts
+from seed_opd.hindsight.rules.household import Find, Goal, Mistake, Site, facts, parse_goal, plan_facts
 from seed_opd.trajectory import Trajectory
 
 from .episodes import (

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 
 from seed_opd.errors import UserError
-from seed_opd.hindsight.rules import RulesAnalyzer, advice_from_plan
-from seed_opd.trajectory import Skill
+from seed_opd.hindsight.rules import RulesAnalyzer
+from seed_opd.hindsight.rules.alfworld import advice_from_plan
+from seed_opd.trajectory import Skill, Task
 
 from .episodes import (
     ANY_TEXT,
@@ -192,3 +193,9 @@ def test_every_failure_can_be_put_into_words(actions: list[str], answers: list[s
         skill = written(goal, list(zip([*actions, "x"], [*answers, ""], strict=False)))
         assert skill.status == "ok" and skill.skill.startswith("do not ") and skill.skill.endswith(".")
         assert "{" not in skill.skill and "  " not in skill.skill
+
+
+def test_an_environment_without_rules_gives_a_sentence() -> None:
+    other = replace(CLEAN, task=Task("chess", "train", 0))
+    [skill] = RulesAnalyzer().analyze([other])
+    assert skill.status == "error" and "no rules for the environment 'chess'" in skill.raw

@@ -7,7 +7,8 @@ import pytest
 
 from seed_opd.environments.alfworld import AlfworldEnvironment
 from seed_opd.environments.alfworld.expert import SearchingExpert
-from seed_opd.hindsight.rules import RulesAnalyzer, advice_from_plan
+from seed_opd.hindsight.rules import RulesAnalyzer
+from seed_opd.hindsight.rules.alfworld import advice_from_plan
 from seed_opd.trajectory import Step, Task, Trajectory
 
 Act = Callable[[str, Sequence[str]], str | None]

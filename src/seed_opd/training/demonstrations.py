@@ -20,7 +20,8 @@ from seed_opd.environments.alfworld.environment import AlfworldEnvironment
 from seed_opd.environments.alfworld.expert import Expert, InformedExpert, SearchingExpert, kind_of
 from seed_opd.environments.alfworld.games import category_of
 from seed_opd.environments.alfworld.generator import generate_stream
-from seed_opd.hindsight.rules import RulesAnalyzer, advice_from_plan
+from seed_opd.hindsight.rules import RulesAnalyzer
+from seed_opd.hindsight.rules.alfworld import advice_from_plan
 from seed_opd.trajectory import Step, Task, Trajectory
 
 Kind = Literal["search", "workflow", "correction"]

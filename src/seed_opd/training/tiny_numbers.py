@@ -15,7 +15,7 @@ from seed_opd.environments.alfworld.expert import InformedExpert
 from seed_opd.evaluation.panels import PANEL_SEED, panel_tasks
 from seed_opd.evaluation.statistics import wilson
 from seed_opd.hindsight.probe import mean_score
-from seed_opd.hindsight.rules import advice_from_plan
+from seed_opd.hindsight.rules.alfworld import advice_from_plan
 from seed_opd.policy.rollout import Assignment
 from seed_opd.training.analyzers import policy_analyzer
 from seed_opd.training.setup import set_up

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seed_opd.hindsight.household import Hindsight, facts
+from seed_opd.hindsight.rules.household import Hindsight, facts
 from seed_opd.trajectory import Trajectory
 
 MOST = 5

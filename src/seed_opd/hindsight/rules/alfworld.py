@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from seed_opd.errors import UserError
-from seed_opd.hindsight.critical_steps import critical_steps
-from seed_opd.hindsight.household import TOOL_TYPES, Hindsight, Mistake, Site, facts, plan_facts
+from seed_opd.hindsight.rules.critical_steps import critical_steps
+from seed_opd.hindsight.rules.household import TOOL_TYPES, Hindsight, Mistake, Site, facts, plan_facts
 from seed_opd.trajectory import Skill, Trajectory
 
 MOST_SEARCHED = 5
@@ -47,35 +47,45 @@ _REASON: dict[Mistake, str] = {
 }
 
 
-class RulesAnalyzer:
-    """Writes skills about household episodes from their text; one that it cannot read gets the status "error"."""
+NAME = "rules"
 
-    name = "rules"
 
-    def analyze(self, trajectories: Sequence[Trajectory]) -> list[Skill]:
-        return [_analyze(trajectory) for trajectory in trajectories]
+def write(trajectory: Trajectory) -> Skill:
+    """The skill of an episode, with those of its critical steps; raises UserError when the goal is no household task."""
+    return replace(put(facts(trajectory)), steps=critical_steps(trajectory))
+
+
+def named(trajectory: Trajectory) -> dict[str, list[str]]:
+    """What a good skill names: the `object`, the `place`s that matter (where it was and where it goes, or those searched in
+    vain), and the `tool` or lamp. Raises UserError when the goal is no household task."""
+    known = facts(trajectory)
+    return {
+        "object": [find.name for find in known.finds] or [known.goal.object_type],
+        "place": _places(known),
+        "tool": [known.tool.name] if known.tool else [],
+    }
 
 
 def advice_from_plan(goal: str, commands: Iterable[str]) -> Skill:
     """The skill of an episode in which these commands succeed; raises UserError when they do not reach the goal."""
-    skill = write(plan_facts(goal, commands))
+    skill = put(plan_facts(goal, commands))
     if not skill.usable:
         raise UserError(f"plan: its commands do not show how to {goal!r}; give every command of the plan, in order.")
     return skill
 
 
-def write(hindsight: Hindsight) -> Skill:
+def put(hindsight: Hindsight) -> Skill:
     """Put the facts of an episode into words."""
     if hindsight.success:
         if not _is_whole(hindsight):
-            return Skill("", "", "error", "the episode's text does not show how the task was done", RulesAnalyzer.name)
+            return Skill("", "", "error", "the episode's text does not show how the task was done", NAME)
         places = ", ".join(f"{find.name} was at {find.at.name}" for find in hindsight.finds)
-        return Skill(f"{places}, and the task was done.", workflow(hindsight), analyzer=RulesAnalyzer.name)
+        return Skill(f"{places}, and the task was done.", workflow(hindsight), analyzer=NAME)
     words = _words(hindsight)
     mistake = hindsight.mistake or "wrong_order"
     avoid = _AVOID_FIRST if mistake == "not_found" and not hindsight.searched else _AVOID[mistake]
     summary = f"the task failed: {_REASON[mistake].format(**words)}."
-    return Skill(summary, f"{avoid.format(**words)}: {workflow(hindsight)}", analyzer=RulesAnalyzer.name)
+    return Skill(summary, f"{avoid.format(**words)}: {workflow(hindsight)}", analyzer=NAME)
 
 
 def workflow(hindsight: Hindsight) -> str:
@@ -91,11 +101,11 @@ def listing(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
 
 
-def _analyze(trajectory: Trajectory) -> Skill:
-    try:
-        return replace(write(facts(trajectory)), steps=critical_steps(trajectory))
-    except UserError as error:
-        return Skill("", "", "error", str(error), RulesAnalyzer.name)
+def _places(known: Hindsight) -> list[str]:
+    if known.mistake == "not_found":
+        return list(known.searched[:MOST_SEARCHED])
+    sites = [find.at.name for find in known.finds] + ([known.destination.name] if known.destination else [])
+    return list(dict.fromkeys(sites))
 
 
 def _is_whole(hindsight: Hindsight) -> bool:
