@@ -41,23 +41,31 @@ def read_array(path: Path) -> Iterator[Any]:
                 position = _skip(text, position, "," + _SPACE if count else _SPACE)
                 if text[position : position + 1] == "]":
                     return
-                try:
-                    element, position = decoder.raw_decode(text, position)
-                except ValueError as error:
+                element, end, trouble = _decode(decoder, text, position)
+                if end == len(text):  # it may go on in the next block
                     block = stream.read(BLOCK)
                     if not block:
                         raise UserError(
-                            f"webshop: {path} is not whole JSON: after product {count} it breaks off ({error}); "
+                            f"webshop: {path} is not whole JSON: after product {count} it breaks off ({trouble}); "
                             "fetch the file again."
-                        ) from error
+                        )
                     text, position = text[position:] + block, 0
                     continue
+                position = end
                 count += 1
                 yield element
     except OSError as error:
         raise UserError(f"webshop: {path} cannot be read ({error.strerror}); put the file there.") from error
     except UnicodeDecodeError as error:
         raise UserError(f"webshop: {path} is not UTF-8 text ({error.reason}); fetch the file again.") from error
+
+
+def _decode(decoder: json.JSONDecoder, text: str, position: int) -> tuple[Any, int, str]:
+    """An element, where it ends, and what is wrong with it; one that cannot be read ends with the text."""
+    try:
+        return *decoder.raw_decode(text, position), "no end of the array"
+    except ValueError as error:
+        return None, len(text), str(error)
 
 
 def _skip(text: str, position: int, characters: str) -> int:

@@ -1,0 +1,35 @@
+"""The packaged catalogue."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from seed_opd.environments.webshop import WebshopEnvironment
+from seed_opd.environments.webshop.generator import products
+
+FINGERPRINT = "383ba0e4569c7066d640bf467cd8754a5a5cfcc5748ba6387579c7c10dd55d87"
+
+
+def test_it_is_always_the_same() -> None:
+    assert list(products()) == list(products())
+    assert WebshopEnvironment("generated").catalogue.fingerprint == FINGERPRINT, (
+        "the numbers in docs are of another catalogue"
+    )
+
+
+def test_products_are_plausible() -> None:
+    made = list(products())
+    assert len(made) == len({product.asin for product in made}) == 400
+    assert set(Counter(product.category for product in made).values()) == {80}
+    for product in made:
+        told = f"{product.title} {' '.join(product.bullets)}".lower()
+        assert all(attribute in told for attribute in product.attributes) and len(set(product.attributes)) == 4
+        assert set(product.instruction_attributes) <= set(product.attributes)
+        assert all(len(set(values)) == len(values) >= 2 for values in product.options.values()) and product.options
+        assert min(product.prices) > 2 and len(product.title) < 60 and product.nouns
+
+
+def test_the_values_of_a_product_name_their_group() -> None:
+    for product in products():
+        values = [value for group in product.options.values() for value in group]
+        assert len(set(values)) == len(values)
