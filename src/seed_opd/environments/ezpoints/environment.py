@@ -108,11 +108,10 @@ class EzpointsEnvironment(Environment):
         return Observation(self._text(), f"make {TARGET} of both cards with + or *, then =.", TOKENS)
 
     def step(self, action: str) -> Outcome:
-        hand = self.hand
         earned = False
         if self._takes(action):
             if action == EQUALS:
-                self._done, self._success = True, self._solves(hand)
+                self._done, self._success = True, value(self._formula) == TARGET  # it takes both: no card counts 12
                 earned = self._success
             else:
                 self._formula = (*self._formula, action)
@@ -124,10 +123,6 @@ class EzpointsEnvironment(Environment):
             return False
         left = Counter(str(card.value) for card in self.hand) - Counter(self._formula)
         return token not in NUMBERS or left[token] > 0
-
-    def _solves(self, hand: Hand) -> bool:
-        used = sum(token in NUMBERS for token in self._formula)
-        return used == len(hand) and value(self._formula) == TARGET
 
     def _text(self) -> str:
         cards = ", ".join(card.text for card in self.hand)

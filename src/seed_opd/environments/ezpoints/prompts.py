@@ -34,8 +34,10 @@ INSTRUCTIONS = (
     'Answer in JSON: {"thoughts": "a few words", "action": "one token"}.'
 )
 SKILL = "**Episode-Level Skill**\nRefer to this skill, written for the current episode, while you act.\n"
-KEY = '"action":'
 TEN = "10"
+
+_KEY = re.compile('"action":', re.IGNORECASE)
+_TOKEN = re.compile("|".join(re.escape(token) for token in (TEN, *TOKENS)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +88,8 @@ def action_span(response: str) -> tuple[int, int]:
     Tokens are looked for behind the first `"action":`, or in the last character where that is missing; "10" is looked for
     first, and its digits are no tokens then (reference code).
     """
-    start = response.lower().find(KEY)
-    place = response[start:] if start >= 0 else response[-1:]
+    key = _KEY.search(response)
+    place = response[key.start() :] if key else response[-1:]
     found = {match[0]: match.span() for match in reversed(list(_TOKEN.finditer(place)))}
     if len(found) != 1:
         return 0, 0
@@ -100,6 +102,3 @@ def parse(response: str) -> tuple[str, bool]:
     """The token, and whether there is exactly one; without one nothing is done."""
     start, end = action_span(response)
     return (response[start:end], True) if end else (NOTHING, False)
-
-
-_TOKEN = re.compile("|".join(re.escape(token) for token in (TEN, *TOKENS)))
