@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seed_opd.environments.ezpoints.cards import TARGET
-from seed_opd.environments.ezpoints.environment import LONGEST
-from seed_opd.environments.ezpoints.formula import NUMBERS, TOKENS, solutions, value
+from seed_opd.environments.ezpoints.formula import LONGEST, NUMBERS, TOKENS, solutions, value
 
 PAIRS = [(2, 10), (3, 9), (4, 8), (5, 7), (6, 6), (2, 6), (3, 4)]
 """All pairs of values that are dealt."""

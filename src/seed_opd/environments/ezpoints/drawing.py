@@ -7,7 +7,7 @@ from functools import cache
 
 from seed_opd.environments.canvas import Canvas, Colour, Picture, render
 from seed_opd.environments.ezpoints.cards import FACES, Card, Hand
-from seed_opd.environments.ezpoints.environment import LONGEST
+from seed_opd.environments.ezpoints.formula import LONGEST
 
 TABLE, SLOT, CHALK = "#35654d", "#2a5140", "#ffffff"
 PAPER, EDGE, RED, BLACK = "#fbfaf5", "#b9b6a8", "#cc1f2d", "#15171c"

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Literal
 from seed_opd.environments.base import Action, Environment, Observation, Outcome
 from seed_opd.environments.ezpoints import prompts
 from seed_opd.environments.ezpoints.cards import FACES, TARGET, Hand, deal
-from seed_opd.environments.ezpoints.formula import EQUALS, NUMBERS, TOKENS, value
+from seed_opd.environments.ezpoints.formula import EQUALS, LONGEST, NUMBERS, TOKENS, value
 from seed_opd.environments.seeded import SPLITS, SeededTasks, seed_of, seeded_tasks
 from seed_opd.errors import UserError
 from seed_opd.trajectory import Step, Task
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from seed_opd.environments.canvas import Picture
 
 REWARD = 10.0
-LONGEST = 6
-"""A formula of so many tokens takes no more, not even "=": the original calls it truncated, the reference code plays on."""
 
 View = Literal["text", "image"]
 HANDS_HASHED = 64

@@ -19,6 +19,9 @@ EQUALS = "="
 TOKENS = (*NUMBERS, *OPERATORS, EQUALS)
 """What can be typed."""
 
+LONGEST = 6
+"""A formula of so many tokens takes no more, not even "=": the original calls it truncated, the reference code plays on."""
+
 
 class _Malformed(Exception):
     """The tokens are no formula."""
