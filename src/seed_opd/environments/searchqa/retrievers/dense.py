@@ -89,10 +89,9 @@ class DenseRetriever:
         return [Hit(self._corpus.passages[index], float(score)) for index, score in pairs if index >= 0]
 
     def _embeddings(self, file: Path, prefix: str) -> np.ndarray:
-        if file.exists():
-            matrix = np.load(file, allow_pickle=False, mmap_mode="r")
-            if matrix.ndim == 2 and len(matrix) == self.size:
-                return matrix
+        kept = _kept(file)
+        if kept is not None and len(kept) == self.size:
+            return kept
         log.warning("retriever: %s passages are embedded and kept in %s; this is done once", f"{self.size:,}", file)
         matrix = self._encode([f"{prefix}{passage.title}\n{passage.text}" for passage in self._corpus.passages])
         temporary = file.with_name(f".{file.stem}.{os.getpid()}.npy")
@@ -109,6 +108,14 @@ class DenseRetriever:
             return self._model.encode(
                 list(texts), batch_size=self._batch, normalize_embeddings=True, show_progress_bar=False
             ).astype(np.float32)
+
+
+def _kept(file: Path) -> np.ndarray | None:
+    """Embeddings from the disk, if they are whole."""
+    try:
+        return np.load(file, allow_pickle=False, mmap_mode="r") if file.exists() else None
+    except (OSError, ValueError):
+        return None
 
 
 def _load(model: str) -> Any:
