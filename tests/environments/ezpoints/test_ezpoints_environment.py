@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from seed_opd.environments import data_source, make
 from seed_opd.environments.ezpoints import EzpointsEnvironment
-from seed_opd.environments.ezpoints.cards import TARGET, Card, deal
+from seed_opd.environments.ezpoints.cards import TARGET, Card, deal, read, tell
 from seed_opd.environments.ezpoints.expert import Expert, thought
 from seed_opd.environments.ezpoints.formula import NUMBERS, TOKENS, solutions
 from seed_opd.errors import UserError
@@ -63,6 +63,19 @@ def test_cards_are_written_out() -> None:
     assert first.text == "Cards: king of spades, 2 of hearts\nFormula:" and first.actions == TOKENS
     assert environment.step("2").text == "Cards: king of spades, 2 of hearts\nFormula: 2"
     assert "10 of clubs" in environment.start((Card(10, "C"), Card(2, "C"))).text
+
+
+@given(st.integers(0, 2**40), st.lists(st.sampled_from(TOKENS), max_size=6))
+def test_a_state_is_read_back_from_its_text(seed: int, formula: list[str]) -> None:
+    assert read(tell(deal(seed), formula)) == (deal(seed), tuple(formula))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "Cards: 6 of clubs\nFormula:", "Cards: 1 of clubs, 2 of hearts\nFormula:", "Formula: 6"]
+)
+def test_other_texts_are_refused(text: str) -> None:
+    with pytest.raises(UserError, match="EZPoints"):
+        read(text)
 
 
 # ---- rewards

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Literal
 
 from seed_opd.environments.base import Action, Environment, Observation, Outcome
 from seed_opd.environments.ezpoints import prompts
-from seed_opd.environments.ezpoints.cards import FACES, TARGET, Hand, deal
+from seed_opd.environments.ezpoints.cards import FACES, TARGET, Hand, deal, tell
 from seed_opd.environments.ezpoints.formula import EQUALS, LONGEST, NUMBERS, TOKENS, value
 from seed_opd.environments.seeded import SPLITS, SeededTasks, seed_of, seeded_tasks
 from seed_opd.errors import UserError
@@ -57,7 +57,8 @@ class EzpointsEnvironment(Environment):
             raise UserError(f"size: {size} pixels cannot be drawn; choose 48 to 1024.")
         self.max_steps = max_steps
         self.size = size
-        self.prompts = prompts.Prompts(seen=view == "image")
+        self.seen = view == "image"
+        self.prompts = prompts.Prompts(self.seen)
         self._hand: Hand | None = None
         self._formula: tuple[str, ...] = ()
         self._done = self._success = False
@@ -123,8 +124,7 @@ class EzpointsEnvironment(Environment):
         return token not in NUMBERS or left[token] > 0
 
     def _text(self) -> str:
-        cards = ", ".join(card.text for card in self.hand)
-        return f"Cards: {cards}\n" + " ".join([prompts.FORMULA, *self._formula])
+        return tell(self.hand, self._formula)
 
     def picture(self) -> Picture:
         from seed_opd.environments.ezpoints.drawing import picture  # only who looks needs Pillow

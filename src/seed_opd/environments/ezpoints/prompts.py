@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seed_opd.environments.base import IMAGE
+from seed_opd.environments.ezpoints.cards import FORMULA
 from seed_opd.environments.ezpoints.formula import TOKENS
 from seed_opd.trajectory import Step
 
 NOTHING = ""
 """The action of a response from which no token can be read."""
 
-FORMULA = "Formula:"
 ROLE = "You are an expert card player. You see two cards, and type a formula one token at a time."
 RULES = (
     "Rules:\n"
