@@ -109,6 +109,7 @@ def test_goals_without_a_product_can_be_dropped(tmp_path: Path) -> None:
         ({"goals": "all"}, "'all' is unknown"),
         ({"catalogue": "/nowhere"}, "/nowhere cannot be found"),
         ({"catalogue": "original"}, "SEED_OPD_DATA"),
+        ({"catalogue": "generated:x"}, "no number as its seed"),
     ],
 )
 def test_bad_options_are_one_sentence(monkeypatch: pytest.MonkeyPatch, options: dict[str, str], says: str) -> None:

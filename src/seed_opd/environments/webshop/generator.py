@@ -38,9 +38,9 @@ class Kind:
     options: Mapping[str, Sequence[str]]
 
 
-def products() -> Iterator[Product]:
-    """All products, always the same, in an order that mixes the departments."""
-    rng = random.Random(SEED)
+def products(seed: int = 0) -> Iterator[Product]:
+    """All products of the catalogue with a seed, always the same, in an order that mixes the departments."""
+    rng = random.Random(f"{SEED}/{seed}")
     kinds = [kind for kind in _kinds() for _ in range(PRODUCTS_PER_KIND)]
     rng.shuffle(kinds)
     for number, kind in enumerate(kinds):

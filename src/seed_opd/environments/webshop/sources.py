@@ -16,6 +16,7 @@ from seed_opd.environments.webshop.products import Product, read_products
 from seed_opd.errors import UserError
 
 DATA = "SEED_OPD_DATA"
+GENERATED = "generated"
 ITEMS = "items_shuffle"
 PREFERRED = (f"{ITEMS}_1000.json", f"{ITEMS}.json")
 """Names of the published product files: the small set, which agent training uses, before the full one."""
@@ -88,10 +89,15 @@ class Published:
         return path if path.exists() else None
 
 
+@dataclass(frozen=True)
 class Generated:
-    """The catalogue that the package makes itself."""
+    """A catalogue that the package makes itself; seed 0 is the one to report numbers on."""
 
-    name = "generated"
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        return f"{GENERATED}:{self.seed}" if self.seed else GENERATED
 
     @property
     def key(self) -> str:
@@ -99,19 +105,20 @@ class Generated:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def products(self) -> Iterator[Product]:
-        return generator.products()
+        return generator.products(self.seed)
 
     def goals_without_product(self, asins: set[str]) -> list[str]:
         return []
 
 
 def find(catalogue: str | None) -> Source:
-    """The source for an option `catalogue`: "original", "generated", a path, or None for the originals where they are there.
+    """The source for an option `catalogue`.
 
+    It is "original", "generated" (another one with "generated:<seed>"), a path, or None for the originals where there are any.
     Raises UserError, with where it looked, if there is nothing.
     """
-    if catalogue == "generated":
-        return Generated()
+    if catalogue is not None and catalogue.partition(":")[0] == GENERATED:
+        return Generated(_seed(catalogue))
     if catalogue not in (None, "original"):
         return _at(Path(catalogue).expanduser())
     for place in original_places():
@@ -132,6 +139,13 @@ def original_places() -> list[Path]:
         return []
     folder = Path(os.environ[DATA]).expanduser() / "webshop"
     return [folder / name for name in PREFERRED]
+
+
+def _seed(catalogue: str) -> int:
+    _, separator, seed = catalogue.partition(":")
+    if separator and not seed.isdecimal():
+        raise UserError(f"environment.options.catalogue: {catalogue!r} has no number as its seed; write generated:7.")
+    return int(seed or 0)
 
 
 def _at(path: Path) -> Source:
