@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from corner_shop import ATTRIBUTES, HUMAN, MUG, NOUNS, SHIRT, TEA, shop, write
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seed_opd.environments.webshop import WebshopEnvironment, json_files
@@ -57,6 +57,7 @@ ELEMENT = VALUE | st.lists(VALUE, max_size=3) | st.dictionaries(st.text(max_size
 
 
 @given(st.lists(ELEMENT, max_size=4))
+@settings(deadline=None)
 def test_an_array_is_read_the_same_in_small_blocks(tmp_path_factory: pytest.TempPathFactory, elements: list[Any]) -> None:
     path = tmp_path_factory.mktemp("array") / "array.json"
     path.write_text(json.dumps(elements, indent=1), encoding="utf-8")

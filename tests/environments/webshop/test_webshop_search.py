@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seed_opd.environments.webshop.search import MOST_HITS, Index, analyze, build
@@ -63,6 +63,7 @@ def test_there_are_at_most_50_hits_and_equal_ones_keep_their_order(tmp_path: Pat
 
 
 @given(st.lists(st.text("ab 'é.1", max_size=12), min_size=1, max_size=6), st.text("ab 'é.1", max_size=8))
+@settings(deadline=None)
 def test_any_texts_and_any_query_are_taken(tmp_path_factory: pytest.TempPathFactory, texts: list[str], query: str) -> None:
     folder, texts = tmp_path_factory.mktemp("index"), [*texts, "lamp"]
     build(texts, folder)

@@ -27,9 +27,9 @@ class WebshopEnvironment(Environment):
     """Shopping in text; buying ends the episode, and success is that the purchase is all that was asked for.
 
     `catalogue` says what is sold: "original", "generated" ("generated:<seed>" for others to practise on), the path of a
-    folder or of a product file, or None for the originals where they are found and else the generated one. `goals` are "synthetic"
-    or "human"; those about products that the catalogue lacks are an error unless `drop_goals_without_product`. `spacy_model`
-    finds the nouns of titles where they are not recorded.
+    folder or of a product file, or None for the originals where they are found and else the generated one. `goals` are
+    "synthetic" or "human"; those about products that the catalogue lacks are an error unless `drop_goals_without_product`.
+    `spacy_model` finds the nouns of titles where they are not recorded.
     The reward is 10 at a purchase with the full score; the score is the original's reward, from 0 to 1.
     """
 

@@ -114,7 +114,7 @@ class Generated:
 def find(catalogue: str | None) -> Source:
     """The source for an option `catalogue`.
 
-    It is "original", "generated" (another one with "generated:<seed>"), a path, or None for the originals where there are any.
+    It is "original", "generated" (others are "generated:<seed>"), a path, or None for the originals where there are any.
     Raises UserError, with where it looked, if there is nothing.
     """
     if catalogue is not None and catalogue.partition(":")[0] == GENERATED:
