@@ -27,7 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "trajectory": {"files", "errors"},
     "objectives": set(),
     "environments": DATA,
-    "hindsight": DATA,
+    "hindsight": DATA | {"environments"},
     "policy": DATA | {"environments"},
     "methods": DATA | PARTS,
     "config": {"errors"},
