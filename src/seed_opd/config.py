@@ -43,6 +43,8 @@ class ModelConfig(Section):
     """Number format of the arithmetic; the trained weights and their sums over processes are float32 in any case."""
     template_options: dict[str, Any] = {}
     """Passed to the chat template as they are, for example {enable_thinking: false}."""
+    image_options: dict[str, Any] = {}
+    """Passed to the image processor of a model that sees, for example {min_pixels: 65536, max_pixels: 4194304}."""
     micro_batch_tokens: int = Field(default=16384, ge=1)
     """Padded tokens in one forward pass; bounds memory, changes no result."""
     logits_chunk: int = Field(default=1024, ge=1)

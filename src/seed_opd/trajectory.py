@@ -15,6 +15,9 @@ from typing import Any, Literal
 from seed_opd.errors import UserError
 from seed_opd.files import write_atomically
 
+IMAGE = "<image>"
+"""Where the picture of a step goes in a message, in environments that are seen."""
+
 Outcome = Literal["success", "failure", "unknown"]
 SkillStatus = Literal["ok", "unparsed", "empty", "placeholder", "too_long", "useless", "error"]
 
@@ -48,6 +51,7 @@ class Step:
     actions: tuple[str, ...] | None = None  # admissible actions before this step; None where there is no such list
     response_ids: tuple[int, ...] = ()
     log_probs: tuple[float, ...] = ()
+    image: str | None = None  # what the agent saw, where it sees: a PNG file in base64
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seed_opd.errors import UserError
+from seed_opd.trajectory import IMAGE as IMAGE
 from seed_opd.trajectory import Step, Task
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-IMAGE = "<image>"
-"""Where the picture of the present step goes in a message, in environments that are seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +65,8 @@ class Environment(ABC):
     max_steps: int
     example: str = "valid_seen:0"
     """A task to show, as split:index."""
+    seen: bool = False
+    """Whether its messages have `IMAGE` in them, where the picture of the step goes."""
 
     # ---- the world
 
@@ -94,8 +94,7 @@ class Environment(ABC):
     def picture(self) -> NDArray[np.uint8] | None:
         """What the live episode looks like now, (height, width, 3) in red, green and blue; None where nothing can be seen.
 
-        A picture is asked for and never part of an observation, so that it costs nothing when nobody looks, and it is not
-        written to disk: a task and its actions replay an episode, and every step can be drawn again.
+        A picture is asked for and never part of an observation, so that it costs nothing when nobody looks.
         """
         return None
 

@@ -1,13 +1,14 @@
 """A trajectory as text for an analyzer: per step the observation, the whole response, and whether the action was valid.
 
-Rewards and admissible actions are not shown; the outcome stands beside the text as a label (reference code).
+Where the agent sees, the place of its picture stands for the observation. Rewards and admissible actions are not shown; the
+outcome stands beside the text as a label (reference code).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from seed_opd.trajectory import Step, Trajectory
+from seed_opd.trajectory import IMAGE, Step, Trajectory
 
 
 def serialise(trajectory: Trajectory, dropped: int = 0) -> str:
@@ -31,4 +32,7 @@ def steps_to_drop(trajectory: Trajectory, fits: Callable[[int], bool]) -> int:
 
 def _step(index: int, step: Step) -> str:
     valid = "true" if step.valid else "false"
-    return f"Step {index}\nObservation: {step.observation}\nResponse: {step.response}\nAction valid: {valid}"
+    observation, response = step.observation, step.response
+    if step.image is not None:
+        observation, response = IMAGE, response.replace(IMAGE, "image")  # only ours may stand for a picture
+    return f"Step {index}\nObservation: {observation}\nResponse: {response}\nAction valid: {valid}"

@@ -7,12 +7,12 @@ not read again, where a cache of it is still there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from seed_opd.hindsight.prompts import analyzer_prompt, question
-from seed_opd.trajectory import Trajectory
+from seed_opd.trajectory import IMAGE, Trajectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +38,24 @@ class View(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DocumentView:
-    """`encode` turns one user message into the ids of a prompt, as for acting."""
+    """`encode` turns one user message, with its pictures, into the ids of a prompt, as for acting."""
 
-    encode: Callable[[str], list[int]]
+    encode: Callable[[str, Sequence[str]], list[int]]
     max_tokens: int
 
     def prompt(self, trajectory: Trajectory) -> Prompt:
-        message = analyzer_prompt(trajectory, self.max_tokens, lambda text: len(self.encode(text)))
-        return Prompt(self.encode(message.text), message.dropped_steps, message.fits)
+        def encoded(text: str) -> list[int]:
+            return self.encode(text, _shown(trajectory, text))
+
+        message = analyzer_prompt(trajectory, self.max_tokens, lambda text: len(encoded(text)))
+        return Prompt(encoded(message.text), message.dropped_steps, message.fits)
+
+
+def _shown(trajectory: Trajectory, text: str) -> list[str]:
+    """The pictures of the steps that a text tells of: the first one's, and the newest ones'."""
+    images = [step.image for step in trajectory.steps if step.image is not None]
+    left_out = len(images) - text.count(IMAGE) if images else 0
+    return images[:1] + images[1 + left_out :]
 
 
 @dataclass(frozen=True, slots=True)

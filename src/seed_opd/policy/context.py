@@ -18,8 +18,9 @@ from typing import Any, Literal, Protocol
 
 from transformers import PreTrainedTokenizerBase
 
-from seed_opd.environments.base import Environment
+from seed_opd.environments.base import IMAGE, Environment
 from seed_opd.errors import UserError
+from seed_opd.policy.pictures import Eye, interleave
 from seed_opd.policy.samples import Sample
 from seed_opd.trajectory import Step, Trajectory
 
@@ -34,6 +35,12 @@ class Situation:
     history: tuple[Step, ...]
     observation: str
     actions: tuple[str, ...] | None = None
+    image: str | None = None
+
+    @property
+    def images(self) -> list[str | None]:
+        """What was seen at each step, the present one last."""
+        return [*(step.image for step in self.history), self.image]
 
 
 class ChatTemplate:
@@ -41,28 +48,34 @@ class ChatTemplate:
 
     _MARK = "MARK8f21"
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, options: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, tokenizer: PreTrainedTokenizerBase, options: dict[str, Any] | None = None, eye: Eye | None = None
+    ) -> None:
         self.tokenizer = tokenizer
         self.options = options or {}
+        self.eye = eye
         self.end_id: int = tokenizer.eos_token_id
         self.user_turn = lru_cache(maxsize=8192)(self._user_turn)
         self._openings = lru_cache(maxsize=1024)(self._opening)
 
-    def opening(self, message: str) -> list[int]:
-        """Token ids of a conversation that begins with a user message and awaits the assistant's answer."""
-        return list(self._openings(message))
+    def opening(self, message: str, images: Sequence[str] = ()) -> list[int]:
+        """Token ids of a conversation that begins with a user message and awaits the assistant's answer.
 
-    def _opening(self, message: str) -> tuple[int, ...]:
-        return tuple(self._encode(self._render([{"role": "user", "content": message}])))
+        `images` are the pictures for the places that the message has for them.
+        """
+        return list(self._openings(message, tuple(images)))
 
-    def _user_turn(self, message: str) -> tuple[int, ...]:
+    def _opening(self, message: str, images: tuple[str, ...]) -> tuple[int, ...]:
+        return tuple(self._encode(self._render([{"role": "user", "content": message}]), images))
+
+    def _user_turn(self, message: str, images: tuple[str, ...] = ()) -> tuple[int, ...]:
         """Token ids between an answer and the next one, the answer's end token first."""
         messages = [
             {"role": "user", "content": "-"},
             {"role": "assistant", "content": self._MARK},
             {"role": "user", "content": message},
         ]
-        ids = self._encode(self._render(messages).rpartition(self._MARK)[2])
+        ids = self._encode(self._render(messages).rpartition(self._MARK)[2], images)
         if ids[0] != self.end_id:
             ids = [self.end_id, *ids]
         return tuple(ids)
@@ -70,8 +83,21 @@ class ChatTemplate:
     def _render(self, messages: list[dict[str, str]]) -> str:
         return str(self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **self.options))
 
-    def _encode(self, text: str) -> list[int]:
-        return list(self.tokenizer.encode(text, add_special_tokens=False))
+    def _encode(self, text: str, images: Sequence[str] = ()) -> list[int]:
+        ids: list[int] = []
+        for piece, image in interleave(text, IMAGE, images):
+            ids += self.tokenizer.encode(piece, add_special_tokens=False)
+            if image is not None:
+                ids += self._sight.ids(image)
+        return ids
+
+    @property
+    def _sight(self) -> Eye:
+        if self.eye is None:
+            raise UserError(
+                "model.path: this model cannot see; choose a vision-language model, or view the environment as text."
+            )
+        return self.eye
 
 
 class Context(Protocol):
@@ -128,10 +154,11 @@ class WindowedContext:
         )
 
     def _prompt(self, situation: Situation, skill: str | None, window: int) -> list[int]:
+        skill = _without_places(situation, skill)
         message = self.environment.windowed_prompt(
             situation.goal, situation.history, situation.observation, situation.actions, skill, window
         )
-        return self.template.opening(message)
+        return self.template.opening(message, _shown(situation.image))
 
 
 class TranscriptContext:
@@ -149,7 +176,7 @@ class TranscriptContext:
         self.max_prompt_tokens = max_prompt_tokens
 
     def prompt(self, situation: Situation, skill: str | None = None) -> list[int]:
-        turns = self._turns(situation.history, situation.observation)
+        turns = self._turns(situation)
         opening = self._opening(situation, None)
         first = _segments(len(opening), [len(turn) for turn in turns], self.max_prompt_tokens)[-1][0]
         head = self._opening(situation, skill) if skill else opening
@@ -157,7 +184,7 @@ class TranscriptContext:
 
     def samples(self, trajectory: Trajectory, skill: str | None = None) -> list[Sample]:
         situation = _situation(trajectory, len(trajectory.steps) - 1)
-        turns = self._turns(situation.history, situation.observation)
+        turns = self._turns(situation)
         segments = _segments(len(self._opening(situation, None)), [len(turn) for turn in turns], self.max_prompt_tokens)
         head = self._opening(situation, skill)
         ends = [answered for _, answered in segments[1:]] + [len(trajectory.steps)]
@@ -172,7 +199,7 @@ class TranscriptContext:
         Beyond `max_tokens` more of them go, never the opening, the last step or the message, which may still be too long.
         """
         situation = _situation(trajectory, len(trajectory.steps) - 1)
-        turns = self._turns(situation.history, situation.observation)
+        turns = self._turns(situation)
         opening, last = self._opening(situation, None), self._turn(trajectory.steps[-1], message)
         lengths = [len(turn) for turn in turns]
         first = _segments(len(opening), lengths, self.max_prompt_tokens)[-1][0]
@@ -182,22 +209,26 @@ class TranscriptContext:
 
     def dropped_steps(self, trajectory: Trajectory) -> int:
         situation = _situation(trajectory, len(trajectory.steps) - 1)
-        turns = self._turns(situation.history, situation.observation)
+        turns = self._turns(situation)
         segments = _segments(len(self._opening(situation, None)), [len(turn) for turn in turns], self.max_prompt_tokens)
         ends = [answered for _, answered in segments[1:]] + [len(trajectory.steps)]
         return sum(first * (end - answered) for (first, answered), end in zip(segments, ends, strict=True))
 
     def _opening(self, situation: Situation, skill: str | None) -> list[int]:
         first = situation.history[0].observation if situation.history else situation.observation
-        return self.template.opening(self.environment.opening(situation.goal, first, skill))
+        skill = _without_places(situation, skill)
+        return self.template.opening(self.environment.opening(situation.goal, first, skill), _shown(situation.images[0]))
 
-    def _turns(self, history: Sequence[Step], observation: str) -> list[list[int]]:
+    def _turns(self, situation: Situation) -> list[list[int]]:
         """Per earlier step, its response and the next user message."""
-        following = [step.observation for step in history[1:]] + [observation]
-        return [self._turn(step, self.environment.reply(text)) for step, text in zip(history, following, strict=False)]
+        following = [step.observation for step in situation.history[1:]] + [situation.observation]
+        return [
+            self._turn(step, self.environment.reply(text), image)
+            for step, text, image in zip(situation.history, following, situation.images[1:], strict=False)
+        ]
 
-    def _turn(self, step: Step, message: str) -> list[int]:
-        ids = self.template.user_turn(message)
+    def _turn(self, step: Step, message: str, image: str | None = None) -> list[int]:
+        ids = self.template.user_turn(message, _shown(image))
         ended = bool(step.response_ids) and step.response_ids[-1] == self.template.end_id
         return [*step.response_ids, *(ids[1:] if ended else ids)]
 
@@ -210,9 +241,10 @@ def make_context(
     window: int,
     max_prompt_tokens: int,
     template_options: dict[str, Any] | None = None,
+    eye: Eye | None = None,
 ) -> Context:
-    """Build the context of a style; `template_options` go to the chat template as they are."""
-    template = ChatTemplate(tokenizer, template_options)
+    """Build the context of a style; `template_options` go to the chat template as they are, `eye` is what sees pictures."""
+    template = ChatTemplate(tokenizer, template_options, eye)
     if style == "windowed":
         return WindowedContext(template, environment, window, max_prompt_tokens)
     return TranscriptContext(template, environment, max_prompt_tokens)
@@ -220,7 +252,16 @@ def make_context(
 
 def _situation(trajectory: Trajectory, index: int) -> Situation:
     step = trajectory.steps[index]
-    return Situation(trajectory.goal, trajectory.steps[:index], step.observation, step.actions)
+    return Situation(trajectory.goal, trajectory.steps[:index], step.observation, step.actions, step.image)
+
+
+def _without_places(situation: Situation, skill: str | None) -> str | None:
+    """Where pictures are seen, a skill, which a model wrote, must not say where they go."""
+    return skill.replace(IMAGE, "image") if skill and situation.image else skill
+
+
+def _shown(image: str | None) -> tuple[str, ...]:
+    return () if image is None else (image,)
 
 
 def _segments(opening: int, turns: Sequence[int], budget: int) -> list[tuple[int, int]]:

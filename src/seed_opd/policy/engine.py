@@ -10,6 +10,7 @@ from typing import Protocol
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
+from seed_opd.policy.pictures import Eye
 from seed_opd.policy.samples import Sample
 
 
@@ -87,6 +88,8 @@ class Engine(Protocol):
     tokenizer: PreTrainedTokenizerBase
     vocab_size: int
     """Width of the logits, which can exceed the tokenizer."""
+    eye: Eye | None
+    """What turns pictures into tokens; None for a model that cannot see."""
 
     def describe(self) -> dict[str, str | int]:
         """What a run notes about it at its start: sizes and versions of what computes."""

@@ -11,6 +11,7 @@ from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedModel
 
 from seed_opd.errors import UserError
+from seed_opd.policy.pictures import Eye
 from seed_opd.policy.samples import Sample
 
 
@@ -20,19 +21,26 @@ class LanguageModel(nn.Module):
     With a vocabulary of 150,000, the logits of one long micro-batch would take more memory than the model.
     """
 
-    def __init__(self, model: PreTrainedModel, logits_chunk: int = 1024) -> None:
+    def __init__(self, model: PreTrainedModel, logits_chunk: int = 1024, eye: Eye | None = None) -> None:
         super().__init__()
         self.model = model.eval()
         self.logits_chunk = logits_chunk
+        self.eye = eye
         self.compiled = False
 
     def forward(self, ids: Tensor, rows: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
         """Log-probabilities and entropies (tokens,) of the tokens at (rows, columns) of ids (sequences, length)."""
-        hidden = self.model.base_model(input_ids=ids, use_cache=False).last_hidden_state  # (sequences, length, width)
+        hidden = self.model.base_model(**self._inputs(ids), use_cache=False).last_hidden_state  # (sequences, length, width)
         before = hidden[rows, columns - 1].split(self.logits_chunk)  # each (chunk, width)
         targets = ids[rows, columns].split(self.logits_chunk)  # each (chunk,)
         chunks = [self._again(self._score, *pair, again=len(before) > 1) for pair in zip(before, targets, strict=True)]
         return torch.cat([taken for taken, _ in chunks]), torch.cat([entropy for _, entropy in chunks])
+
+    def _inputs(self, ids: Tensor) -> dict[str, Tensor]:
+        inputs = self.eye.inputs(ids) if self.eye else {"input_ids": ids}
+        if self.eye and "image_grid_thw" in inputs:
+            inputs["position_ids"] = self.eye.positions(self.model, inputs)
+        return inputs
 
     def _score(self, hidden: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """(chunk, width), (chunk,) -> log-probs (chunk,), entropies (chunk,) without gradient."""

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    AutoConfig,
+    AutoImageProcessor,
+    AutoModelForCausalLM,
+    AutoModelForImageTextToText,
+    AutoTokenizer,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 from transformers.utils.logging import disable_progress_bar
 
 from seed_opd.errors import UserError
 from seed_opd.policy.adapters import Adapters, add_adapters
 from seed_opd.policy.language_model import LanguageModel
+from seed_opd.policy.pictures import Eye
 from seed_opd.policy.sharding import hold_whole, shard, take_weights
 from seed_opd.processes import is_main
 
@@ -33,6 +45,7 @@ class Placement:
     logits_chunk: int = 1024
     recompute: bool = False
     compile: bool = False
+    image_options: Mapping[str, Any] = field(default_factory=dict)
 
 
 def load_policy(path: Path | str, place: Placement, adapters: Adapters | None = None) -> LanguageModel:
@@ -62,14 +75,15 @@ def load_tokenizer(path: Path | str) -> PreTrainedTokenizerBase:
 
 
 def load_model(path: Path | str, dtype: torch.dtype = torch.float32) -> PreTrainedModel:
-    """A Hugging Face causal language model in CPU memory; weights come from safetensors only.
+    """A Hugging Face causal or vision-language model in CPU memory; weights come from safetensors only.
 
     A `Path` is a folder on this machine, a string may be a name on the hub too. Raises UserError where it is missing.
     """
     _check_folder(path)
     disable_progress_bar()  # a bar per loaded folder would drown our own
     try:
-        model: PreTrainedModel = AutoModelForCausalLM.from_pretrained(path, dtype=dtype, use_safetensors=True)
+        kind = _kind(AutoConfig.from_pretrained(path))
+        model: PreTrainedModel = kind.from_pretrained(path, dtype=dtype, use_safetensors=True)
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from error
     return model
@@ -77,12 +91,12 @@ def load_model(path: Path | str, dtype: torch.dtype = torch.float32) -> PreTrain
 
 def _load(path: Path | str, place: Placement, dtype: torch.dtype, adapters: Adapters | None) -> LanguageModel:
     if not place.sharded:
-        model = _prepared(load_model(path, dtype), place, adapters)
+        model = _prepared(path, load_model(path, dtype), place, adapters)
         model.to(place.device)
     else:
         # only the main process reads the weights; each process takes its pieces of them
-        source = _prepared(load_model(path, dtype), place, adapters) if is_main() else None
-        model = _prepared(_without_values(path, dtype), place, adapters)
+        source = _prepared(path, load_model(path, dtype), place, adapters) if is_main() else None
+        model = _prepared(path, _without_values(path, dtype), place, adapters)
         shard(model, model.layers(), DTYPES[place.dtype], place.device, place.offload)
         model.to_empty(device="cpu" if place.offload else place.device)
         take_weights(model, source)
@@ -91,10 +105,10 @@ def _load(path: Path | str, place: Placement, dtype: torch.dtype, adapters: Adap
     return model
 
 
-def _prepared(model: PreTrainedModel, place: Placement, adapters: Adapters | None) -> LanguageModel:
+def _prepared(path: Path | str, model: PreTrainedModel, place: Placement, adapters: Adapters | None) -> LanguageModel:
     if adapters is not None:
         add_adapters(model, adapters)
-    prepared = LanguageModel(model, place.logits_chunk)
+    prepared = LanguageModel(model, place.logits_chunk, _load_eye(path, model, place.image_options))
     if place.recompute:
         prepared.recompute()
     if place.compile:
@@ -103,9 +117,24 @@ def _prepared(model: PreTrainedModel, place: Placement, adapters: Adapters | Non
 
 
 def _without_values(path: Path | str, dtype: torch.dtype) -> PreTrainedModel:
+    config = AutoConfig.from_pretrained(path)
     with torch.device("meta"):
-        model: PreTrainedModel = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(path), dtype=dtype)
+        model: PreTrainedModel = _kind(config).from_config(config, dtype=dtype)
     return model
+
+
+def _kind(config: PreTrainedConfig) -> Any:
+    return AutoModelForImageTextToText if hasattr(config, "vision_config") else AutoModelForCausalLM
+
+
+def _load_eye(path: Path | str, model: PreTrainedModel, options: Mapping[str, Any]) -> Eye | None:
+    """What turns pictures into tokens for a model that sees, as far as its architecture counts positions as Qwen's do."""
+    if not hasattr(model.base_model, "get_rope_index"):
+        return None
+    try:
+        return Eye.of(model, AutoImageProcessor.from_pretrained(path, use_fast=False, **options))
+    except (OSError, ValueError, ImportError) as error:
+        raise _unreadable(path, error) from error
 
 
 def _begin(model: LanguageModel) -> None:

@@ -9,6 +9,7 @@ from seed_opd.environments.base import Environment
 from seed_opd.errors import UserError
 from seed_opd.policy.context import Context, Situation
 from seed_opd.policy.engine import Engine, Sampled, Sampling
+from seed_opd.policy.pictures import encode
 from seed_opd.processes import count, spread
 from seed_opd.trajectory import Step, Task, Trajectory
 
@@ -29,6 +30,7 @@ class _Episode:
     goal: str
     observation: str
     actions: tuple[str, ...] | None
+    image: str | None
     steps: list[Step] = field(default_factory=list)
     done: bool = False
     success: bool = False
@@ -36,7 +38,7 @@ class _Episode:
 
     @property
     def situation(self) -> Situation:
-        return Situation(self.goal, tuple(self.steps), self.observation, self.actions)
+        return Situation(self.goal, tuple(self.steps), self.observation, self.actions, self.image)
 
 
 class Player:
@@ -115,9 +117,10 @@ class Player:
                 actions=episode.actions,
                 response_ids=response.ids,
                 log_probs=response.log_probs,
+                image=episode.image,
             )
         )
-        episode.observation, episode.actions = outcome.text, outcome.actions
+        episode.observation, episode.actions, episode.image = outcome.text, outcome.actions, _image(episode.environment)
         episode.done, episode.success, episode.score = outcome.done, outcome.success, outcome.score
 
     def _finish(self, episode: _Episode) -> Trajectory:
@@ -141,4 +144,8 @@ def _begin(assignment: Assignment, environment: Environment) -> _Episode:
     observation = environment.reset(assignment.task)
     if not observation.goal:
         raise UserError(f"task: {assignment.task} has no goal text; check the environment's data.")
-    return _Episode(assignment, environment, observation.goal, observation.text, observation.actions)
+    return _Episode(assignment, environment, observation.goal, observation.text, observation.actions, _image(environment))
+
+
+def _image(environment: Environment) -> str | None:
+    return encode(environment.picture()) if environment.seen else None

@@ -18,6 +18,7 @@ from transformers.cache_utils import get_layer_types_and_kwargs
 from seed_opd.errors import UserError
 from seed_opd.policy.cache import RowCache
 from seed_opd.policy.engine import Constraint, Sampled, Sampling
+from seed_opd.policy.pictures import Eye
 from seed_opd.policy.samples import batches_by_tokens
 
 READ_TOKENS = 8192
@@ -35,6 +36,7 @@ class _Row:
     ids: list[int]
     uniforms: random.Random
     key: Hashable | None
+    positions: Tensor | None = None  # of a prompt with pictures, (3, tokens)
     cached: int = 0
     drawn: list[int] = field(default_factory=list)
     log_probs: list[float] = field(default_factory=list)
@@ -53,8 +55,9 @@ class TorchSampler:
     The caches of conversations with keys stay until a call continues none of them, or until `forget` or `publish`.
     """
 
-    def __init__(self, model: PreTrainedModel, end_ids: Sequence[int]) -> None:
+    def __init__(self, model: PreTrainedModel, end_ids: Sequence[int], eye: Eye | None = None) -> None:
         self.model = model
+        self.eye = eye
         self.end_ids = frozenset(end_ids)
         self._windows = _windows(model.config)
         self.forget()
@@ -84,6 +87,8 @@ class TorchSampler:
             _Row(index, list(prompt), random.Random(seed), key)
             for index, (prompt, seed, key) in enumerate(zip(prompts, seeds, names, strict=True))
         ]
+        for row in rows:
+            row.positions = self._positions(row.ids)
         if constraint is not None:
             self._begin_answers(rows, constraint, sampling)
         answering = [row for row in rows if not row.done]
@@ -195,14 +200,26 @@ class TorchSampler:
         length = max(cached) + width
         self._cache.place(places, columns, length)
         output = self.model(
-            input_ids=ids,
+            **(self.eye.inputs(ids) if self.eye else {"input_ids": ids}),
             attention_mask=self._masks(columns, length),
-            position_ids=columns,
+            position_ids=self._places(places, columns),
             cache=self._cache,
             use_cache=True,
             logits_to_keep=1,
         )
         return output.logits[:, -1]
+
+    def _positions(self, ids: Sequence[int]) -> Tensor | None:
+        """Where each token of a prompt stands, (3, tokens), if that is not its column."""
+        inputs = self.eye.inputs(torch.tensor([ids], device=self.model.device)) if self.eye else {}
+        return self.eye.positions(self.model, inputs)[:, 0] if self.eye and "image_grid_thw" in inputs else None
+
+    def _places(self, places: Sequence[int], columns: Tensor) -> Tensor:
+        """The positions of what is read, (rows, tokens), or (3, rows, tokens) where pictures take less room than tokens."""
+        known = [self._rows[place].positions for place in places]
+        if all(positions is None for positions in known):
+            return columns
+        return torch.stack([_reach(*pair) for pair in zip(known, columns, strict=True)], dim=1)
 
     def _masks(self, columns: Tensor, length: int) -> Tensor | dict[str, Tensor] | None:
         """What each new token may look at, (rows, 1, tokens, length); None where plain causality says it all."""
@@ -220,6 +237,15 @@ class TorchSampler:
         if self.model.config._attn_implementation == "sdpa":
             return seen
         return torch.zeros(seen.shape, device=columns.device).masked_fill_(~seen, -torch.inf)
+
+
+def _reach(positions: Tensor | None, columns: Tensor) -> Tensor:
+    """The positions (3, tokens) at these columns (tokens,); beyond the prompt they go on one by one."""
+    if positions is None:
+        return columns.expand(3, -1)
+    last = positions.shape[1] - 1
+    beyond = positions.amax() + (columns - last).clamp(min=0)
+    return torch.where(columns <= last, positions[:, columns.clamp(max=last)], beyond)
 
 
 def _pick(log_probs: Tensor, rows: list[_Row]) -> Tensor:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 class Sample:
     """One token sequence and the spans of it that the policy sampled.
 
-    `token_ids` (tokens,) is prompt and responses together; `spans` are the half-open ranges of the responses in it, one per
-    entry of `steps`, which names the trajectory's steps they belong to. Everything per response token is a flat vector
-    (response_tokens,), the spans one after another.
+    `token_ids` (tokens,) is prompt and responses together; negative ones stand for pictures (`pictures.py`). `spans` are the
+    half-open ranges of the responses in it, one per entry of `steps`, which names the trajectory's steps they belong to.
+    Everything per response token is a flat vector (response_tokens,), the spans one after another.
     """
 
     token_ids: tuple[int, ...]

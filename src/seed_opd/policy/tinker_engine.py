@@ -20,6 +20,7 @@ from seed_opd.errors import RunStopped, UserError
 from seed_opd.policy.adapters import Adapters
 from seed_opd.policy.engine import Constraint, Loss, Sampled, Sampling, Signals
 from seed_opd.policy.loading import load_tokenizer
+from seed_opd.policy.pictures import Eye
 from seed_opd.policy.samples import Sample
 from seed_opd.policy.seeds import seed_number
 from seed_opd.policy.tinker_checkpoint import Checkpoint, export_adapter, read_checkpoint, write_checkpoint
@@ -56,6 +57,7 @@ class TinkerEngine:
         self.service = service
         self.tokenizer = tokenizer
         self.vocab_size = vocab_size
+        self.eye: Eye | None = None  # pictures are not sent
         self.base_model = base_model
         self.rank = rank
         self.start = start

@@ -50,7 +50,8 @@ class TorchEngine:
     ) -> None:
         self.policy = policy
         self.tokenizer = tokenizer
-        self.vocab_size: int = policy.model.config.vocab_size
+        self.vocab_size: int = policy.model.config.get_text_config().vocab_size
+        self.eye = policy.eye
         self.reference = reference
         self.max_grad_norm = max_grad_norm
         self.micro_batch_tokens = micro_batch_tokens
@@ -62,7 +63,7 @@ class TorchEngine:
         self.optimizer = torch.optim.AdamW(
             self._trained.values(), lr=0.0, betas=betas, weight_decay=weight_decay, fused=True
         )
-        self.sampler: Sampler = sampler or TorchSampler(policy.model, [tokenizer.eos_token_id])
+        self.sampler: Sampler = sampler or TorchSampler(policy.model, [tokenizer.eos_token_id], policy.eye)
         self.publish()
 
     def describe(self) -> dict[str, str | int]:
@@ -182,6 +183,8 @@ class TorchEngine:
                 model.generation_config.save_pretrained(temporary)
             save_torch_state_dict(weights, temporary)
             self.tokenizer.save_pretrained(temporary)
+            if self.eye is not None:
+                self.eye.processor.save_pretrained(temporary)
 
     def save_state(self, folder: Path) -> None:
         hold_pieces(self.policy)

@@ -62,6 +62,7 @@ def _placement(config: Config) -> Placement:
         logits_chunk=settings.logits_chunk,
         recompute=settings.recompute,
         compile=settings.compile,
+        image_options=settings.image_options,
     )
 
 

@@ -40,6 +40,7 @@ def set_up(config: Config, *, model: Path | None = None, with_reference: bool = 
         torch.set_num_threads(config.threads)
     environment = make(config.environment.name, **config.environment.options)
     engine = make_engine(config, model or model_path(config.model.path), with_reference)
+    _check_sight(config, environment, engine)
     context = make_context(
         config.context.style,
         engine.tokenizer,
@@ -47,6 +48,7 @@ def set_up(config: Config, *, model: Path | None = None, with_reference: bool = 
         window=config.context.window,
         max_prompt_tokens=config.context.max_prompt_tokens,
         template_options=config.model.template_options,
+        eye=engine.eye,
     )
     player = Player(
         engine,
@@ -58,6 +60,18 @@ def set_up(config: Config, *, model: Path | None = None, with_reference: bool = 
         concurrency=config.rollout.concurrency,
     )
     return Parts(config, environment, engine, context, player)
+
+
+def _check_sight(config: Config, environment: Environment, engine: Engine) -> None:
+    if not environment.seen:
+        return
+    if engine.eye is None:
+        raise UserError(
+            f"model.path: {config.model.path!r} cannot see, and {environment.name} shows pictures; choose a vision-language "
+            "model, or read it as text with environment.options={view: text}."
+        )
+    if not config.engine.shares_weights:
+        raise UserError("engine.sampler: only the torch sampler sends pictures; choose engine.sampler=torch.")
 
 
 def provenance(parts: Parts, model: Path | None) -> dict[str, str | int]:

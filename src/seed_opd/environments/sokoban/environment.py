@@ -60,7 +60,8 @@ class SokobanEnvironment(Environment):
         self.max_steps = max_steps
         self.boxes = boxes
         self.tile = tile
-        self.prompts = prompts.Prompts(seen=view == "image")
+        self.seen = view == "image"
+        self.prompts = prompts.Prompts(self.seen)
         self._room: Room | None = None
         generate(0, boxes)  # an impossible number of boxes is told at once
         if view == "image":
