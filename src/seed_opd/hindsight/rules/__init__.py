@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from seed_opd.errors import UserError
-from seed_opd.hindsight.rules import alfworld, ezpoints, sokoban
+from seed_opd.hindsight.rules import alfworld, ezpoints, sokoban, webshop
 from seed_opd.trajectory import Skill, Trajectory
 
 
@@ -22,7 +22,7 @@ class Rules(Protocol):
     def named(self, trajectory: Trajectory, /) -> Mapping[str, Sequence[str]]: ...
 
 
-_RULES: dict[str, Rules] = {"alfworld": alfworld, "sokoban": sokoban, "ezpoints": ezpoints}
+_RULES: dict[str, Rules] = {"alfworld": alfworld, "sokoban": sokoban, "ezpoints": ezpoints, "webshop": webshop}
 
 
 class RulesAnalyzer:
