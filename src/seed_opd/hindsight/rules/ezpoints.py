@@ -99,14 +99,13 @@ def _failed(
     hand: Hand, ways: Sequence[tuple[str, ...]], formulas: Sequence[tuple[str, ...]], actions: Sequence[str]
 ) -> Hindsight:
     """The first token from which no solution follows; else what was done most in vain."""
-    way = ways[0]
+    way = ways[0]  # the first that goes on from the formula so far
     for step, action in enumerate(actions):
         before, after = formulas[step], formulas[step + 1]
         if action == EQUALS and before not in ways:
             return Hindsight(hand, way, "too_early", EQUALS, step=step)
         if not any(solution[: len(after)] == after for solution in ways):
-            kept = next(solution for solution in ways if solution[: len(before)] == before)
-            return Hindsight(hand, kept, "wrong_next" if before else "wrong_first", action, "".join(before[-1:]), step)
+            return Hindsight(hand, way, "wrong_next" if before else "wrong_first", action, "".join(before[-1:]), step)
         way = next(solution for solution in ways if solution[: len(after)] == after)
     vain = Counter(action for step, action in enumerate(actions) if formulas[step] == formulas[step + 1])
     if not vain or formulas[-1] in ways:
