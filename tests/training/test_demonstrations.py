@@ -1,36 +1,59 @@
-"""What the tiny policy is pretrained on: seeded, from training rooms, in the environment's own grammar."""
+"""What the tiny policies are pretrained on: seeded, never from a panel, in each environment's own grammar."""
 
 from __future__ import annotations
 
 from itertools import islice
 
+import pytest
+
 from seed_opd.environments.alfworld.environment import AlfworldEnvironment
+from seed_opd.errors import UserError
 from seed_opd.policy.context import ChatTemplate, TranscriptContext
-from seed_opd.training.demonstrations import demonstrations
+from seed_opd.training.demonstrations import demonstrations, teach, teacher
 from seed_opd.training.pretrain import encode
 
+STEPS = {"alfworld": 20, "webshop": 15, "search": 4, "sokoban": 15, "ezpoints": 8}
 
-def test_the_stream_is_seeded():
-    first, again, other = (list(islice(demonstrations(seed, 12), 12)) for seed in (3, 3, 4))
+
+@pytest.mark.parametrize("name", STEPS)
+def test_the_stream_is_seeded(name):
+    first, again, other = (list(islice(demonstrations(name, seed, STEPS[name]), 8)) for seed in (3, 3, 4))
     assert first == again and first != other
 
 
-def test_play_is_in_the_response_grammar_and_a_skill_makes_it_straight():
-    environment = AlfworldEnvironment()
-    episodes = list(islice(demonstrations(5, 20), 40))
+@pytest.mark.parametrize("name", STEPS)
+def test_play_is_in_the_response_grammar_and_a_skill_makes_it_straight(name):
+    guide = teacher(name, STEPS[name])
+    environment, episodes = guide.environment, list(islice(teach(guide, 5), 40))
     assert {e.kind for e in episodes} == {"search", "workflow", "correction"}
     for e in episodes:
         assert (e.skill is None) == (e.kind == "search")
         assert all(environment.parse(s.response).valid for s in e.trajectory.steps)
         assert [environment.parse(s.response).text for s in e.trajectory.steps] == [s.action for s in e.trajectory.steps]
         assert e.trajectory.success or e.kind == "search"
+    lengths = {kind: [len(e.trajectory.steps) for e in episodes if e.kind == kind] for kind in ("search", "workflow")}
+    assert sum(lengths["workflow"]) / len(lengths["workflow"]) <= sum(lengths["search"]) / len(lengths["search"])
+    assert any(not e.trajectory.success for e in episodes)
 
 
 def test_an_encoded_demonstration_reads_like_the_episode(tokenizer):
     context = TranscriptContext(ChatTemplate(tokenizer), AlfworldEnvironment(), 100_000)
-    episode = next(e for e in demonstrations(6, 20) if e.skill)
+    episode = next(e for e in demonstrations("alfworld", 6, 20) if e.skill)
     (sample,) = encode(context, episode)
     text = tokenizer.decode(sample.token_ids)
     assert episode.skill in text and episode.trajectory.goal in text
     responses = [tokenizer.decode(sample.token_ids[a:b]) for a, b in sample.spans]
     assert responses == [step.response + "<|im_end|>" for step in episode.trajectory.steps]
+
+
+def test_who_sees_is_shown_a_picture_at_every_step():
+    pytest.importorskip("PIL")
+    for name in ("sokoban", "ezpoints"):
+        episode = next(demonstrations(name, 0, STEPS[name], view="image"))
+        assert all(step.image for step in episode.trajectory.steps)
+    assert all(step.image is None for step in next(demonstrations("sokoban", 0, 15)).trajectory.steps)
+
+
+def test_nobody_teaches_an_unknown_environment():
+    with pytest.raises(UserError, match="nobody plays 'chess' to imitate; choose one of"):
+        teacher("chess", 10)

@@ -1,9 +1,9 @@
-"""Make the tiny policy: its tokenizer and its weights, from scripted play of generated games.
+"""Make a tiny policy: its tokenizer and its weights, from scripted play of one environment or of several.
 
-    python -m seed_opd.training.pretrain OUT tokenizer|episodes|train
+    python -m seed_opd.training.pretrain OUT tokenizer|episodes|train --environments alfworld
 
 Three steps, each leaving its files in OUT: the tokenizer, the episodes as token sequences (`episodes-*.pt`), the model.
-The packaged one lies in `seed_opd/policy/tiny`; its README says how it was made and what was measured.
+The packaged ones lie in `seed_opd/policy/`; their READMEs say how they were made and what was measured.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import math
 import random
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -21,14 +22,13 @@ import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
-from seed_opd.environments.alfworld.environment import AlfworldEnvironment
 from seed_opd.hindsight.prompts import analyzer_prompt
 from seed_opd.hindsight.rules import RulesAnalyzer
 from seed_opd.hindsight.schema import render
 from seed_opd.policy.context import ChatTemplate, TranscriptContext
 from seed_opd.policy.loading import load_model
 from seed_opd.policy.samples import Sample, batches_by_tokens
-from seed_opd.training.demonstrations import Demonstration, demonstrations
+from seed_opd.training.demonstrations import NAMES, Demonstration, teach, teacher
 
 MOST_TOKENS = 2048
 END, START, PAD = "<|im_end|>", "<|im_start|>", "<|endoftext|>"
@@ -37,11 +37,16 @@ TEMPLATE = (
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 SHARD = 2000
+LONGEST = 4096
+"""Tokens of a conversation, beyond which its oldest steps go."""
+
+TAGS = ("<think>", "</think>", "<action>", "</action>")
+SEARCH_TAGS = ("<search>", "</search>", "<answer>", "</answer>", "<information>", "</information>")
 SKILL_TITLE = "Episode-Level Skill"
 TOKENIZER_EPISODES = 1200
 
 
-def make_tokenizer(texts: Iterator[str]) -> PreTrainedTokenizerFast:
+def make_tokenizer(texts: Iterator[str], tags: Sequence[str] = TAGS) -> PreTrainedTokenizerFast:
     """Byte-level BPE over the texts; the tags of the response grammar are single tokens, as in larger vocabularies."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -53,7 +58,7 @@ def make_tokenizer(texts: Iterator[str]) -> PreTrainedTokenizerFast:
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)
-    tokenizer.add_tokens([AddedToken(tag, normalized=False) for tag in ("<think>", "</think>", "<action>", "</action>")])
+    tokenizer.add_tokens([AddedToken(tag, normalized=False) for tag in tags])
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, eos_token=END, pad_token=PAD, clean_up_tokenization_spaces=False
     )
@@ -80,57 +85,51 @@ def make_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> Qwen3ForCausalL
     return Qwen3ForCausalLM(config)
 
 
-def tokenizer_texts(max_steps: int, seed: int) -> Iterator[str]:
+def tokenizer_texts(names: Sequence[str], max_steps: int, seed: int) -> Iterator[str]:
     """Prompts, play, analyzer prompts and analyses: everything that the policy will ever read or write."""
-    environment, rules = AlfworldEnvironment(max_steps=max_steps), RulesAnalyzer()
-    for episode in islice(demonstrations(seed, max_steps), TOKENIZER_EPISODES):
-        trajectory = episode.trajectory
-        yield environment.opening(trajectory.goal, trajectory.steps[0].observation, episode.skill)
-        yield analyzer_prompt(trajectory).text
-        yield render(rules.analyze([trajectory])[0])
+    for name in names:
+        guide, rules = teacher(name, max_steps), RulesAnalyzer()
+        for episode in islice(teach(guide, seed), TOKENIZER_EPISODES):
+            trajectory = episode.trajectory
+            yield guide.environment.opening(trajectory.goal, trajectory.steps[0].observation, episode.skill)
+            yield analyzer_prompt(trajectory).text
+            yield render(rules.analyze([trajectory])[0])
 
 
 def encode(context: TranscriptContext, episode: Demonstration) -> list[Sample]:
     """A demonstration as the token sequences that the trainer would score."""
     template, trajectory = context.template, episode.trajectory
     steps = tuple(
-        type(step)(
-            step.observation,
-            step.response,
-            step.action,
-            step.valid,
-            step.reward,
-            step.actions,
-            (*template.tokenizer.encode(step.response, add_special_tokens=False), template.end_id),
-        )
+        replace(step, response_ids=(*template.tokenizer.encode(step.response, add_special_tokens=False), template.end_id))
         for step in trajectory.steps
     )
-    whole = type(trajectory)(
-        trajectory.task, trajectory.goal, trajectory.category, steps, trajectory.success, trajectory.score
-    )
+    whole = replace(trajectory, steps=steps)
     return context.samples(whole, episode.skill)
 
 
-def write_episodes(out: Path, tokenizer: PreTrainedTokenizerFast, seed: int, count: int, max_steps: int) -> None:
-    """Write `count` demonstrations of one seed as token ids and spans, in shards."""
-    context = TranscriptContext(ChatTemplate(tokenizer), AlfworldEnvironment(max_steps=max_steps), 4096)
-    stream = demonstrations(seed, max_steps)
+def write_episodes(out: Path, tokenizer: PreTrainedTokenizerFast, name: str, seed: int, count: int, max_steps: int) -> None:
+    """Write `count` demonstrations of one environment and seed as token ids and spans, in shards."""
+    guide, template = teacher(name, max_steps), ChatTemplate(tokenizer)
+    stream = teach(guide, seed)
     for shard in range(0, count, SHARD):
-        file = out / f"episodes-{seed:03d}-{shard:06d}.pt"
-        episodes = list(islice(stream, min(SHARD, count - shard)))
+        file = out / f"episodes-{seed:03d}-{shard:06d}-{name}.pt"
+        episodes, samples = [], []
+        for episode in islice(stream, min(SHARD, count - shard)):
+            episodes.append(episode)
+            samples += encode(TranscriptContext(template, guide.environment, LONGEST), episode)
         if file.exists():
             continue
-        samples = [sample for episode in episodes for sample in encode(context, episode)]
         torch.save([(list(sample.token_ids), list(sample.spans)) for sample in samples], file.with_suffix(".part"))
         file.with_suffix(".part").rename(file)
         wins = {k: [e.trajectory.success for e in episodes if e.kind == k] for k in ("search", "workflow", "correction")}
         rates = {kind: round(sum(won) / max(1, len(won)), 3) for kind, won in wins.items()}
-        print(json.dumps({"shard": file.name, "samples": len(samples), "success": rates}), flush=True)
+        tokens = sum(len(sample.token_ids) for sample in samples) // len(samples)
+        print(json.dumps({"shard": file.name, "samples": len(samples), "tokens": tokens, "success": rates}), flush=True)
 
 
 def read_episodes(out: Path) -> Iterator[list[Sample]]:
-    """The shards in order, as they appear; waits for the next one where another process is still writing."""
-    for file in sorted(out.glob("episodes-*.pt"), key=lambda file: file.stem.split("-")[::-1]):
+    """The shards, those of several seeds and environments in turn."""
+    for file in sorted(out.glob("episodes-*.pt"), key=lambda file: file.stem.split("-")[2:] + file.stem.split("-")[1:2]):
         yield [Sample(tuple(ids), tuple(spans)) for ids, spans in torch.load(file, weights_only=True)]
 
 
@@ -197,7 +196,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Pretrain the tiny policy on scripted play.")
     parser.add_argument("out", type=Path)
     parser.add_argument("step", choices=("tokenizer", "episodes", "train"))
-    parser.add_argument("--episodes", type=int, default=60000)
+    parser.add_argument("--environments", nargs="+", choices=NAMES, default=["alfworld"])
+    parser.add_argument("--episodes", type=int, default=60000, help="of each environment; in training, of all together")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--max-steps", type=int, default=20)
@@ -214,11 +214,13 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     model_folder = options.out / "model"
     if options.step == "tokenizer":
-        make_tokenizer(tokenizer_texts(options.max_steps, seed=0)).save_pretrained(model_folder)
+        tags = TAGS + SEARCH_TAGS if "search" in options.environments else TAGS
+        make_tokenizer(tokenizer_texts(options.environments, options.max_steps, seed=0), tags).save_pretrained(model_folder)
         return
     tokenizer = PreTrainedTokenizerFast.from_pretrained(model_folder)
     if options.step == "episodes":
-        write_episodes(options.out, tokenizer, options.seed, options.episodes, options.max_steps)
+        for name in options.environments:
+            write_episodes(options.out, tokenizer, name, options.seed, options.episodes, options.max_steps)
         return
     _train(options, tokenizer, model_folder)
 
