@@ -16,6 +16,7 @@ UNKNOWN = "unknown"
 """What is answered when nothing was found."""
 
 LAST_TURN = 4
+_TITLE = re.compile(r"^\[\d+\] (.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,8 @@ class SearchingExpert:
     the same play, unless `rng` is given.
 
     `mistakes` is the probability, per turn, of one of the usual mistakes instead: answering too early or with another fact,
-    searching the whole question, searching again what was just searched; it needs `rng`. `thought` says in a few words what
-    the last action was for.
+    searching the whole question, the same again, or another entry that was shown; it needs `rng`. `thought` says in a few
+    words what the last action was for.
     """
 
     def __init__(self, rng: random.Random | None = None, mistakes: float = 0.0) -> None:
@@ -66,6 +67,7 @@ class SearchingExpert:
         """The next action, given what the last one led to."""
         self._turn += 1
         self._read += _sentences(observation)
+        self._titles = [title for title in _TITLE.findall(observation) if title not in self._known]
         while self._missing and (found := _look_up(self._read, self._missing, self._known[-1])):
             self._known.append(found)
         if self._rng is not None and self._rng.random() < self._mistakes:
@@ -87,15 +89,23 @@ class SearchingExpert:
         return self._search(f"{name} {what}" if name in self._queries else name, f"find the {what}")
 
     def _mistake(self, rng: random.Random) -> str:
-        choices = ["early", "whole question"] + ["again"] * bool(self._queries)
-        choice = rng.choice(choices)
-        if choice == "again":
+        kinds = ["whole question", "whole question", "early"]
+        if self._queries:
+            kinds += ["again", "early", "elsewhere"]
+        kind = rng.choice(kinds)
+        if kind == "again":
             return self._search(self._queries[-1], "look once more")
-        if choice == "whole question":
-            return self._search(self._question, "search the question")
-        others = [found for relation in RELATIONS if (found := _look_up(self._read, relation, self._known[-1]))]
-        guess = rng.choice([self._known[-1], *others])
-        return self._answer(guess, f"it is {guess}")
+        if kind == "elsewhere" and self._titles:
+            return self._search(rng.choice(self._titles), "look at another")
+        if kind == "early":
+            guess = rng.choice(self._other_facts() or [self._known[0]])
+            return self._answer(guess, f"it is {guess}")
+        return self._search(self._question, "search the question")
+
+    def _other_facts(self) -> list[str]:
+        """What the passages say of the entries on the way, without the answer."""
+        found = [_look_up(self._read, relation, name) for name in self._known for relation in RELATIONS]
+        return [fact for fact in found if fact and (self._missing or fact != self._known[-1])]
 
     def _search(self, query: str, thought: str) -> str:
         self.thought = thought
