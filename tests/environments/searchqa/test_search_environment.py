@@ -78,8 +78,20 @@ def test_a_search_shows_the_top_passages(environment: SearchEnvironment) -> None
     few = SearchEnvironment(questions="generated", passages=1)
     few.start(QUESTION)
     assert few.step("<search>Kestrel</search>").text.count("\n[") == 1
-    with pytest.raises(UserError, match="passages"):
-        SearchEnvironment(questions="generated", passages=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"passages": 0}, "options.passages: 0"),
+        ({"passages": "3"}, "options.passages: '3'"),
+        ({"passage_characters": None}, "options.passage_characters: None"),
+        ({"retriever": 3}, "options.retriever: 3"),
+    ],
+)
+def test_wrong_options_are_named(options: dict, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        SearchEnvironment(questions="generated", **options)
 
 
 def play(environment: SearchEnvironment, task: Task) -> list[Outcome]:

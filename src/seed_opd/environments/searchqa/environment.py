@@ -21,6 +21,7 @@ from seed_opd.trajectory import Step, Task
 
 TURNS = 4
 REWARD = 1.0
+MOST_CHARACTERS = 100_000
 
 
 class SearchEnvironment(Environment):
@@ -43,8 +44,8 @@ class SearchEnvironment(Environment):
         passages: int = 3,
         passage_characters: int = 1500,
     ) -> None:
-        if not 1 <= passages <= MOST_PASSAGES:
-            raise UserError(f"environment.options.passages: {passages} is not from 1 to {MOST_PASSAGES}; the paper's is 3.")
+        _check("passages", passages, MOST_PASSAGES)
+        _check("passage_characters", passage_characters, MOST_CHARACTERS)
         self.data = open_data(questions)
         self.retriever = _retriever(self.data, json.dumps(_options(retriever), sort_keys=True))
         self._searched = self.retriever
@@ -133,11 +134,22 @@ class SearchEnvironment(Environment):
         return prompts.opening(goal, observation, skill)
 
 
+def _check(name: str, value: object, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise UserError(
+            f"environment.options.{name}: {value!r} is no whole number from 1 to {most}; leave it out or mend it."
+        )
+
+
 def _options(retriever: str | Mapping[str, Any] | None) -> Mapping[str, Any]:
     if retriever is None:
         return {}
     if isinstance(retriever, str):
         return {"kind": "remote", "url": retriever} if "://" in retriever else {"passages": retriever}
+    if not isinstance(retriever, Mapping):
+        raise UserError(
+            f"environment.options.retriever: {retriever!r} is no file, address or table of options; see the docs."
+        )
     return retriever
 
 

@@ -101,6 +101,11 @@ def write_action(kind: str, text: str) -> str:
     return f"<{kind}>{text}</{kind}>"
 
 
+def respond(thought: str, action: str) -> str:
+    """A response in the environment's grammar."""
+    return f"<think>{thought}</think>{action}"
+
+
 def _harmless(text: str) -> str:
     """In one line and without tags; what is left after one is taken out could be one again."""
     while (clean := _ANY_TAG.sub("", text)) != text:
