@@ -98,6 +98,11 @@ def test_a_search_about_something_else_is_not_told_though_its_passages_say_the_a
     assert written.steps == ((0, "search Volmar Mills now."), (2, "answer Odo Harn now."))
 
 
+def test_the_questions_own_words_lead_nowhere() -> None:
+    turns = [search("The Iron Winter", ("X", "X was born.")), search("born author", AUTHOR), answer("Torvale")]
+    assert write(episode(TWO_HOPS, *turns, success=True)).skill == "first search born author, then answer Torvale."
+
+
 def test_a_judgement_is_told_with_all_searches() -> None:
     written = write(
         episode("Is A or B older?", search("A", ("A", "old")), search("B", ("B", "new")), answer("yes"), success=True)
@@ -176,6 +181,7 @@ def test_a_failure_becomes_its_mistake_and_the_right_order(turns: list[tuple[str
             "when did the eagles win last super bowl",
             "first search eagles win last super bowl, then answer from its passage.",
         ),
+        ("who won in 2014", "first search won 2014, then answer from its passage."),
         ("", "first search , then answer from its passage."),
     ],
 )

@@ -142,3 +142,21 @@ def test_mistakes_cost_success_and_need_random_numbers(environment: SearchEnviro
     assert again == [play(environment, question, SearchingExpert(random.Random(1), 0.5)) for question in questions[:9]]
     with pytest.raises(UserError, match="rng"):
         SearchingExpert(mistakes=0.1)
+
+
+def test_nothing_but_mistakes_wins_nothing_and_looks_elsewhere(environment: SearchEnvironment) -> None:
+    rng, wins, elsewhere = random.Random(2), 0, 0
+    for question in environment.data.questions("train")[:200]:
+        expert = SearchingExpert(rng, 1.0)
+        first = environment.start(question)
+        expert.reset(first.goal, first.text)
+        text, done = first.text, False
+        while not done:
+            action = expert.act(text)
+            if expert.thought == "look at another":
+                elsewhere += 1
+                assert understand(question.text).name not in action
+            outcome = environment.step(action)
+            text, done = outcome.text, outcome.done
+        wins += outcome.success
+    assert wins <= 2 and elsewhere > 20  # another fact can be the same as the answer
