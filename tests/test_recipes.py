@@ -47,14 +47,27 @@ SMALL = [
     "model.micro_batch_tokens=4096",
     "analyzer.constrained=true",  # a toy cannot write JSON by itself, and without a skill nothing would be distilled
 ]
-DATA = {"alfworld": ["environment.options={games: generated}"]}
+DATA = {
+    "alfworld": ["environment.options={games: generated}"],
+    "webshop": ["environment.options={catalogue: generated}"],
+    "search": [
+        "environment.options={questions: generated}",
+        "environment.train_split=train",
+        "evaluation.panels={seen: valid_seen}",
+    ],
+}
 """By environment: what has it use the data in the package."""
 
 RESPONSES = {
     "alfworld": [
         f"<think>{thought}</think><action>{action}</action>"
         for thought, action in (("see", "look"), ("carry", "inventory"), ("find", "go to desk 1"), ("find", "go to bed 1"))
-    ]
+    ],
+    "webshop": [
+        f"<think>{thought}</think><action>{action}</action>"
+        for thought, action in (("look", "search[shoes]"), ("see", "search[red]"), ("go", "click[next >]"), ("buy", "click[b001]"))
+    ],
+    "search": [f"<think>look</think><search>{query}</search>" for query in ("who", "when", "where", "what")],
 }
 """By environment: responses that keep to its grammar, more than one so that a toy keeps some entropy."""
 
