@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 
 from seed_opd.environments.webshop import WebshopEnvironment
 from seed_opd.environments.webshop.generator import products
 
+GOALS = "7c428058cfa4065cb5217782ec866e81f3efda5d6b96e5b918a11f92105d5b99"
 FINGERPRINT = "4c5ba4bfb33a144eb474cdfdd23f4a9c008fd281be57a422a766f7099533c140"
 
 
@@ -15,6 +17,11 @@ def test_it_is_always_the_same() -> None:
     assert WebshopEnvironment("generated").catalogue.fingerprint == FINGERPRINT, (
         "the numbers in docs are of another catalogue"
     )
+
+
+def test_its_goals_are_too() -> None:
+    lines = "\n".join(f"{goal.product.asin} {goal.text}" for goal in WebshopEnvironment("generated").goals)
+    assert hashlib.sha256(lines.encode()).hexdigest() == GOALS
 
 
 def test_products_are_plausible() -> None:

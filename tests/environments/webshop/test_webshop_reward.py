@@ -67,6 +67,13 @@ def test_kinship_of_unrelated_categories_goes_by_the_titles(wanted: list[str], b
     assert kinship(MUG_PRODUCT, TEA_PRODUCT, lambda product: nouns[product.asin]) == expected
 
 
+def test_two_categories_in_common_are_kin_and_one_is_not() -> None:
+    nouns = {"B0MUG": ["a", "b", "c", "d", "mug"], "B0TEA": ["mug"]}  # too little in common for the titles alone
+    for categories, expected in (("Home › Pots", 0.5), ("Mugs› Home", 1.0)):
+        bought = Product.from_json({**TEA_PRODUCT.to_json(), "product_category": categories})
+        assert kinship(MUG_PRODUCT, bought, lambda product: nouns[product.asin]) == expected
+
+
 def test_titles_that_share_nothing_overrule_the_same_query() -> None:
     nouns = {"B0MUG": ["a"], "B0TEA": ["b"]}
     related = Product.from_json({**TEA_PRODUCT.to_json(), "query": MUG_PRODUCT.query})

