@@ -13,7 +13,7 @@ import mmap
 import os
 import shutil
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 from math import nan, prod
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,9 @@ FORMAT = 1
 
 PRODUCTS_KEPT = 4096
 """Parsed products that a catalogue keeps."""
+
+CATALOGUES_KEPT = 16
+"""Open catalogues that are shared by the environments of a process."""
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +74,7 @@ def open_catalogue(catalogue: str | None = None) -> Catalogue:
     return _open(source.name, _compiled(source))
 
 
-@cache
+@lru_cache(maxsize=CATALOGUES_KEPT)
 def _open(name: str, folder: Path) -> Catalogue:
     return Catalogue(folder, name)
 
