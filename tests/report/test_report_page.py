@@ -206,15 +206,33 @@ def test_log_probs_that_do_not_fit_the_tokens_are_left_out_and_noted(tmp_path: P
     assert run.notes == ["update-0006.jsonl, row 0: tokens/ and gaps/ do not have the same tokens, the row is left out."]
 
 
+def shown(page: Path, episode: str, folder: Path) -> str:
+    """The page as a browser builds it with an episode open."""
+    options = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
+    command = ["chromium", *options.split(), "--disable-component-update", "--disable-sync"]
+    command += [f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=2000", "--dump-dom"]
+    done = subprocess.run([*command, f"{page.as_uri()}#episode={episode}"], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs Debian's chromium")
 def test_a_browser_shows_the_episode_as_text(both: tuple[Path, Path], tmp_path: Path) -> None:
     path = build(both[0], [both[1]])
-    options = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
-    command = ["chromium", *options.split(), "--disable-component-update", "--disable-sync"]
-    command += [f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=2000", "--dump-dom"]
-    dom = subprocess.run([*command, f"{path.as_uri()}#episode=2/0"], capture_output=True, text=True, check=True).stdout
+    dom = shown(path, "2/0", tmp_path)
     assert "<title>SEED on alfworld · seed-opd</title>" in dom
     assert '<div class="observation">&lt;/script&gt;&lt;img src=x onerror=' in dom
     assert '<p class="rule">&lt;/script&gt;' in dom and "<img" not in dom
     assert re.search(r'<span class="token (positive|negative)" data-at="0" style="--a: calc\(', dom)
     assert "Step 5" in dom and 'aria-current="true"' in dom
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs Debian's chromium")
+def test_a_browser_shows_pictures_and_the_parts_of_a_page(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run")
+    file = folder / "trajectories" / "update-0006.jsonl"
+    rows = list(read_jsonl(file))
+    rows[0]["steps"][0] |= {"image": "iVBORw0KGgo=", "observation": "Price: $3 [SEP] <b>Buy Now</b>"}
+    write_lines(file, rows)
+    dom = shown(build(folder), "6/0", tmp_path)
+    assert '<img class="picture" alt="" src="data:image/png;base64,iVBORw0KGgo=">' in dom
+    assert '<span class="part">Price: $3</span><span class="part">&lt;b&gt;Buy Now&lt;/b&gt;</span>' in dom

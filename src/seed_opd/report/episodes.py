@@ -106,6 +106,7 @@ def _episode(episode: Episode) -> dict[str, Any]:
         "steps": [
             {
                 "observation": step.observation,
+                "image": step.image,
                 "response": step.response,
                 "action": step.action,
                 "valid": step.valid,

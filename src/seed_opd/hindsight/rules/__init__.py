@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from seed_opd.errors import UserError
-from seed_opd.hindsight.rules import alfworld, ezpoints, sokoban, webshop
+from seed_opd.hindsight.rules import alfworld, ezpoints, search, sokoban, webshop
 from seed_opd.trajectory import Skill, Trajectory
 
 
@@ -22,7 +22,13 @@ class Rules(Protocol):
     def named(self, trajectory: Trajectory, /) -> Mapping[str, Sequence[str]]: ...
 
 
-_RULES: dict[str, Rules] = {"alfworld": alfworld, "sokoban": sokoban, "ezpoints": ezpoints, "webshop": webshop}
+_RULES: dict[str, Rules] = {
+    "alfworld": alfworld,
+    "webshop": webshop,
+    "search": search,
+    "sokoban": sokoban,
+    "ezpoints": ezpoints,
+}
 
 
 class RulesAnalyzer:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from seed_opd.environments.searchqa import SearchEnvironment
 from seed_opd.environments.searchqa.expert import SearchingExpert
-from seed_opd.hindsight.answering import facts, named, write
+from seed_opd.hindsight.rules.search import facts, named, write
 from seed_opd.hindsight.audit import audit
 from seed_opd.hindsight.library import Library
 from seed_opd.trajectory import Step, Task, Trajectory
