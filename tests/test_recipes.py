@@ -19,7 +19,7 @@ from safetensors.torch import load_file
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from seed_opd.config import Config, load, recipes
-from seed_opd.policy.context import Situation
+from seed_opd.environments.base import Situation
 from seed_opd.policy.samples import Sample
 from seed_opd.training.plan import GIB, plan
 from seed_opd.training.rl import train
@@ -65,7 +65,12 @@ RESPONSES = {
     ],
     "webshop": [
         f"<think>{thought}</think><action>{action}</action>"
-        for thought, action in (("look", "search[shoes]"), ("see", "search[red]"), ("go", "click[next >]"), ("buy", "click[b001]"))
+        for thought, action in (
+            ("look", "search[shoes]"),
+            ("see", "search[red]"),
+            ("go", "click[next >]"),
+            ("buy", "click[b001]"),
+        )
     ],
     "search": [f"<think>look</think><search>{query}</search>" for query in ("who", "when", "where", "what")],
 }

@@ -39,9 +39,10 @@ class Plain(Environment):
         start = response.find(TAG)
         return (start + len(TAG), response.find("</action>")) if start >= 0 else (0, 0)
 
-    def windowed_prompt(self, goal, history, observation, actions, skill, window):
+    def windowed_prompt(self, situation, skill, window):
+        history = situation.history
         past = "".join(f"[{step.observation}>{step.action}]" for step in history[len(history) - window :])
-        return f"G:{goal} K:{skill or ''} {past} O:{observation}"
+        return f"G:{situation.goal} K:{skill or ''} {past} O:{situation.observation}"
 
     def opening(self, goal, observation, skill):
         return f"G:{goal} K:{skill or ''} O:{observation}"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from seed_opd.hindsight.rules.critical_steps import MOST, critical_steps
 from seed_opd.hindsight.rules import RulesAnalyzer
+from seed_opd.hindsight.rules.critical_steps import MOST, critical_steps
 
 from .episodes import CLEAN, LOST, ROOM, episode
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from seed_opd.environments.searchqa import SearchEnvironment
 from seed_opd.environments.searchqa.expert import SearchingExpert
-from seed_opd.hindsight.rules.search import facts, named, write
 from seed_opd.hindsight.audit import audit
 from seed_opd.hindsight.library import Library
+from seed_opd.hindsight.rules.search import facts, named, write
 from seed_opd.trajectory import Step, Task, Trajectory
 
 TWO_HOPS, ONE_HOP = "Where was the author of The Iron Winter born?", "Who founded Volmar Mills?"

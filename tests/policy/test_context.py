@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from seed_opd.environments.base import Situation
 from seed_opd.errors import UserError
-from seed_opd.policy.context import Situation, make_context
+from seed_opd.policy.context import make_context
 from seed_opd.trajectory import Step, Task, Trajectory
 from toys import Plain
 

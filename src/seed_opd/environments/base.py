@@ -35,6 +35,22 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
+class Situation:
+    """Where an episode stands when the agent is asked: all earlier steps, and the observation to answer."""
+
+    goal: str
+    history: tuple[Step, ...]
+    observation: str
+    actions: tuple[str, ...] | None = None
+    image: str | None = None
+
+    @property
+    def images(self) -> list[str | None]:
+        """What was seen at each step, the present one last."""
+        return [*(step.image for step in self.history), self.image]
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What one action led to. `reward` is for this step alone, `score` and `success` are for the episode so far."""
 
@@ -113,19 +129,8 @@ class Environment(ABC):
         """Where in the response the action's text stands, as half-open character positions; (0, 0) if nowhere."""
 
     @abstractmethod
-    def windowed_prompt(
-        self,
-        goal: str,
-        history: Sequence[Step],
-        observation: str,
-        actions: Sequence[str] | None,
-        skill: str | None,
-        window: int,
-    ) -> str:
-        """The user message of one step when each step is a prompt of its own with the last `window` steps in it.
-
-        `history` holds all earlier steps; `observation` is the one to answer now.
-        """
+    def windowed_prompt(self, situation: Situation, skill: str | None, window: int) -> str:
+        """The user message of one step when each step is a prompt of its own with the last `window` steps in it."""
 
     @abstractmethod
     def opening(self, goal: str, observation: str, skill: str | None) -> str:

@@ -11,36 +11,19 @@ without the skill, so that both contexts keep the same history, and is counted i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from typing import Any, Literal, Protocol
 
 from transformers import PreTrainedTokenizerBase
 
-from seed_opd.environments.base import IMAGE, Environment
+from seed_opd.environments.base import IMAGE, Environment, Situation
 from seed_opd.errors import UserError
 from seed_opd.policy.pictures import Eye, interleave
 from seed_opd.policy.samples import Sample
 from seed_opd.trajectory import Step, Trajectory
 
 Style = Literal["windowed", "transcript"]
-
-
-@dataclass(frozen=True, slots=True)
-class Situation:
-    """Where an episode stands when the policy is asked: all earlier steps, and the observation to answer."""
-
-    goal: str
-    history: tuple[Step, ...]
-    observation: str
-    actions: tuple[str, ...] | None = None
-    image: str | None = None
-
-    @property
-    def images(self) -> list[str | None]:
-        """What was seen at each step, the present one last."""
-        return [*(step.image for step in self.history), self.image]
 
 
 class ChatTemplate:
@@ -155,9 +138,7 @@ class WindowedContext:
 
     def _prompt(self, situation: Situation, skill: str | None, window: int) -> list[int]:
         skill = _without_places(situation, skill)
-        message = self.environment.windowed_prompt(
-            situation.goal, situation.history, situation.observation, situation.actions, skill, window
-        )
+        message = self.environment.windowed_prompt(situation, skill, window)
         return self.template.opening(message, _shown(situation.image))
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from seed_opd.environments.base import Environment
+from seed_opd.environments.base import Environment, Situation
 from seed_opd.errors import UserError
-from seed_opd.policy.context import Context, Situation
+from seed_opd.policy.context import Context
 from seed_opd.policy.engine import Engine, Sampled, Sampling
 from seed_opd.policy.pictures import encode
 from seed_opd.processes import count, spread

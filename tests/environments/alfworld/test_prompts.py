@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seed_opd.environments import messages
 from seed_opd.environments.alfworld import prompts
+from seed_opd.environments.base import Situation
 from seed_opd.trajectory import Step
 
 SKILL = "Look for the mug in the cabinets first."
@@ -14,7 +16,9 @@ HISTORY = [Step(f"you see thing {n}.", "", f"go to desk {n}", True, 0.0) for n i
 
 
 def windowed(taken: int, skill: str | None = None, window: int = 5) -> str:
-    return prompts.windowed("find a mug.", HISTORY[:taken], "you see a mug 1.", ["look", "take mug 1"], skill, window)
+    return prompts.windowed(
+        Situation("find a mug.", tuple(HISTORY[:taken]), "you see a mug 1.", ("look", "take mug 1")), skill, window
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,7 +73,7 @@ def test_a_window_of_nothing_tells_no_steps() -> None:
 
 
 def test_the_skill_follows_the_task_line_in_both_kinds_of_prompt() -> None:
-    block = f"Your task is to: find a mug.\n\n{prompts.SKILL}{SKILL}\n\n"
+    block = f"Your task is to: find a mug.\n\n{messages.SKILL}{SKILL}\n\n"
     opening = prompts.opening("find a mug.", "you see a mug 1.", SKILL)
     for text in (windowed(0, SKILL), windowed(7, SKILL), opening):
         assert block in text
@@ -78,7 +82,7 @@ def test_the_skill_follows_the_task_line_in_both_kinds_of_prompt() -> None:
 
 
 def test_taking_the_skill_out_leaves_the_ordinary_prompt() -> None:
-    assert windowed(7, SKILL).replace(f"\n\n{prompts.SKILL}{SKILL}", "") == windowed(7)
+    assert windowed(7, SKILL).replace(f"\n\n{messages.SKILL}{SKILL}", "") == windowed(7)
 
 
 def test_the_instructions_of_a_transcript_are_short() -> None:

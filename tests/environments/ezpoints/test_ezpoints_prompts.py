@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seed_opd.environments.base import IMAGE
+from seed_opd.environments.base import IMAGE, Situation
 from seed_opd.environments.ezpoints import EzpointsEnvironment, prompts
 from seed_opd.environments.ezpoints.expert import respond
 from seed_opd.environments.ezpoints.formula import TOKENS
+from seed_opd.environments.messages import SKILL as SKILL_TITLE
 
 SKILL = "Type 6 * 2 =."
 GOAL = "make 12 of both cards."
@@ -70,7 +71,7 @@ def test_what_the_expert_says_is_valid_json_and_a_valid_response(token: str, tho
 def messages(view: str, skill: str | None) -> list[str]:
     environment = EzpointsEnvironment(view=view)
     return [
-        environment.windowed_prompt(GOAL, [], OBSERVATION, TOKENS, skill, 2),
+        environment.windowed_prompt(Situation(GOAL, (), OBSERVATION, TOKENS), skill, 2),
         environment.opening(GOAL, OBSERVATION, skill),
     ]
 
@@ -78,7 +79,7 @@ def messages(view: str, skill: str | None) -> list[str]:
 @pytest.mark.parametrize("view", ["text", "image"])
 def test_a_skill_stands_at_the_very_end_and_changes_nothing_else(view: str) -> None:
     for plain, skilled in zip(messages(view, None), messages(view, SKILL), strict=True):
-        assert skilled == f"{plain}\n\n{prompts.SKILL}{SKILL}"
+        assert skilled == f"{plain}\n\n{SKILL_TITLE}{SKILL}"
         assert f"Your task is to: {GOAL}" in plain and "JSON" in plain
 
 

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seed_opd.environments import messages
+from seed_opd.environments.base import Situation
 from seed_opd.environments.searchqa import prompts
 from seed_opd.environments.searchqa.passages import Passage
 from seed_opd.trajectory import Step
@@ -92,7 +94,7 @@ def test_a_passage_cannot_speak_as_the_agent_or_end_the_information(title: str, 
 
 
 def windowed(taken: int, skill: str | None = None, window: int = 4) -> str:
-    return prompts.windowed("Who wrote it?", HISTORY[:taken], "result now", skill, window)
+    return prompts.windowed(Situation("Who wrote it?", tuple(HISTORY[:taken]), "result now"), skill, window)
 
 
 def test_the_first_prompt_has_no_history_and_later_ones_tell_the_last_turns() -> None:
@@ -103,10 +105,10 @@ def test_the_first_prompt_has_no_history_and_later_ones_tell_the_last_turns() ->
 
 
 def test_the_skill_follows_the_question_line_in_both_kinds_of_prompt() -> None:
-    block = f"Your question: Who wrote it?\n\n{prompts.SKILL}{SKILL}\n\n"
+    block = f"Your question: Who wrote it?\n\n{messages.SKILL}{SKILL}\n\n"
     opening = prompts.opening("Who wrote it?", prompts.FIRST, SKILL)
     assert all(block in text for text in (windowed(0, SKILL), windowed(3, SKILL), opening))
-    assert windowed(3, SKILL).replace(f"\n\n{prompts.SKILL}{SKILL}", "") == windowed(3)
+    assert windowed(3, SKILL).replace(f"\n\n{messages.SKILL}{SKILL}", "") == windowed(3)
 
 
 def test_the_instructions_of_a_transcript_are_short() -> None:

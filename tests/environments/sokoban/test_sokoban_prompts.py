@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seed_opd.environments.base import IMAGE
+from seed_opd.environments.base import IMAGE, Situation
+from seed_opd.environments.messages import SKILL as SKILL_TITLE
 from seed_opd.environments.sokoban import SokobanEnvironment, prompts
 from seed_opd.environments.sokoban.expert import respond
 from seed_opd.environments.sokoban.rules import DIRECTIONS
@@ -59,7 +60,7 @@ def test_what_the_expert_says_is_a_valid_response(move: str, thought: str) -> No
 def messages(view: str, skill: str | None) -> list[str]:
     environment = SokobanEnvironment(view=view)
     return [
-        environment.windowed_prompt(GOAL, HISTORY, "# room now", DIRECTIONS, skill, 2),
+        environment.windowed_prompt(Situation(GOAL, tuple(HISTORY), "# room now", DIRECTIONS), skill, 2),
         environment.opening(GOAL, "# room now", skill),
     ]
 
@@ -67,8 +68,8 @@ def messages(view: str, skill: str | None) -> list[str]:
 @pytest.mark.parametrize("view", ["text", "image"])
 def test_a_skill_follows_the_task_and_changes_nothing_else(view: str) -> None:
     for plain, skilled in zip(messages(view, None), messages(view, SKILL), strict=True):
-        assert f"Your task is to: {GOAL}\n\n{prompts.SKILL}{SKILL}\n\n" in skilled
-        assert skilled.replace(f"\n\n{prompts.SKILL}{SKILL}", "") == plain
+        assert f"Your task is to: {GOAL}\n\n{SKILL_TITLE}{SKILL}\n\n" in skilled
+        assert skilled.replace(f"\n\n{SKILL_TITLE}{SKILL}", "") == plain
 
 
 def test_as_text_the_room_and_the_last_rooms_are_told() -> None:
@@ -87,5 +88,5 @@ def test_as_a_picture_it_stands_once_in_every_message_and_no_room_is_told() -> N
 
 
 def test_a_window_of_nothing_tells_no_rooms() -> None:
-    text = SokobanEnvironment().windowed_prompt(GOAL, HISTORY, "# room now", None, None, 0)
+    text = SokobanEnvironment().windowed_prompt(Situation(GOAL, tuple(HISTORY), "# room now"), None, 0)
     assert "[5]" not in text and "Admissible" not in text

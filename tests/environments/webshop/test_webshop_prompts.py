@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seed_opd.environments import messages
+from seed_opd.environments.base import Situation
 from seed_opd.environments.webshop import WebshopEnvironment, prompts
 from seed_opd.trajectory import Step
 
@@ -16,7 +18,9 @@ SKILL = "first search a red mug."
 
 
 def windowed(taken: int, skill: str | None = None, window: int = 2) -> str:
-    return prompts.windowed(GOAL, HISTORY[:taken], f"{HEAD}Buy Now", ["click[buy now]", "click[red]"], skill, window)
+    return prompts.windowed(
+        Situation(GOAL, tuple(HISTORY[:taken]), f"{HEAD}Buy Now", ("click[buy now]", "click[red]")), skill, window
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,10 +60,10 @@ def test_later_prompts_tell_the_last_steps_with_their_numbers() -> None:
 
 
 def test_the_skill_follows_the_task_line_in_both_kinds_of_prompt() -> None:
-    block = f"Your task is to: {GOAL}\n\n{prompts.SKILL}{SKILL}\n\n"
+    block = f"Your task is to: {GOAL}\n\n{messages.SKILL}{SKILL}\n\n"
     opening = prompts.opening(GOAL, f"WebShop [SEP] {HEAD}Search", SKILL)
     assert all(block in text for text in (windowed(0, SKILL), windowed(4, SKILL), opening))
-    assert windowed(4, SKILL).replace(f"\n\n{prompts.SKILL}{SKILL}", "") == windowed(4)
+    assert windowed(4, SKILL).replace(f"\n\n{messages.SKILL}{SKILL}", "") == windowed(4)
 
 
 def test_the_environment_cuts_the_task_off_its_replies() -> None:

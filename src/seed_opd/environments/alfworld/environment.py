@@ -9,9 +9,9 @@ from pathlib import Path
 from seed_opd.environments.alfworld import prompts
 from seed_opd.environments.alfworld.engine import Game, Play, load
 from seed_opd.environments.alfworld.games import ALIASES, CATEGORIES, category_of, open_games
-from seed_opd.environments.base import Action, Environment, Observation, Outcome
+from seed_opd.environments.base import Action, Environment, Observation, Outcome, Situation
 from seed_opd.errors import UserError
-from seed_opd.trajectory import Step, Task
+from seed_opd.trajectory import Task
 
 REWARD = 10.0
 BANNER = "-="
@@ -107,16 +107,8 @@ class AlfworldEnvironment(Environment):
     def action_span(self, response: str) -> tuple[int, int]:
         return prompts.action_span(response)
 
-    def windowed_prompt(
-        self,
-        goal: str,
-        history: Sequence[Step],
-        observation: str,
-        actions: Sequence[str] | None,
-        skill: str | None,
-        window: int,
-    ) -> str:
-        return prompts.windowed(goal, history, observation, actions, skill, window)
+    def windowed_prompt(self, situation: Situation, skill: str | None, window: int) -> str:
+        return prompts.windowed(situation, skill, window)
 
     def opening(self, goal: str, observation: str, skill: str | None) -> str:
         return prompts.opening(goal, observation, skill)

@@ -7,13 +7,12 @@ Words are ours. Where the model sees a picture, the text of the cards is left ou
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seed_opd.environments.base import IMAGE
+from seed_opd.environments.base import IMAGE, Situation
 from seed_opd.environments.ezpoints.cards import FORMULA
 from seed_opd.environments.ezpoints.formula import TOKENS
-from seed_opd.trajectory import Step
+from seed_opd.environments.messages import SKILL
 
 NOTHING = ""
 """The action of a response from which no token can be read."""
@@ -33,7 +32,6 @@ INSTRUCTIONS = (
     "You make a formula of two cards, one token per turn; jack, queen and king count as 10. "
     'Answer in JSON: {"thoughts": "a few words", "action": "one token"}.'
 )
-SKILL = "**Episode-Level Skill**\nRefer to this skill, written for the current episode, while you act.\n"
 TEN = "10"
 
 _KEY = re.compile('"action":', re.IGNORECASE)
@@ -55,20 +53,12 @@ class Prompts:
         """The first message of an episode that is one conversation."""
         return "\n\n".join([INSTRUCTIONS, f"Your task is to: {goal}", self.reply(observation), *_block(skill)])
 
-    def windowed(
-        self,
-        goal: str,
-        history: Sequence[Step],
-        observation: str,
-        actions: Sequence[str] | None,
-        skill: str | None,
-        window: int,
-    ) -> str:
+    def windowed(self, situation: Situation, skill: str | None, window: int) -> str:
         """The message of one step; the formula tells all that came before, so that history and window do not matter."""
-        cards, formula = split(observation)
-        parts = [IMAGE if self.seen else cards, ROLE, f"Your task is to: {goal}", RULES]
-        if actions is not None:
-            parts.append("Tokens: " + ", ".join(f'"{action}"' for action in actions))
+        cards, formula = split(situation.observation)
+        parts = [IMAGE if self.seen else cards, ROLE, f"Your task is to: {situation.goal}", RULES]
+        if situation.actions is not None:
+            parts.append("Tokens: " + ", ".join(f'"{action}"' for action in situation.actions))
         return "\n\n".join([*parts, formula, ANSWER, *_block(skill)])
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from seed_opd.environments.base import Action, Environment, Observation, Outcome
+from seed_opd.environments.base import Action, Environment, Observation, Outcome, Situation
 from seed_opd.environments.searchqa import prompts
 from seed_opd.environments.searchqa.answers import is_correct
 from seed_opd.environments.searchqa.data import Data, open_data
@@ -17,7 +17,7 @@ from seed_opd.environments.searchqa.questions import SETS, Question
 from seed_opd.environments.searchqa.retrievers import Retriever, open_retriever
 from seed_opd.environments.searchqa.retrievers.base import MOST_PASSAGES
 from seed_opd.errors import UserError
-from seed_opd.trajectory import Step, Task
+from seed_opd.trajectory import Task
 
 TURNS = 4
 REWARD = 1.0
@@ -119,16 +119,8 @@ class SearchEnvironment(Environment):
     def action_span(self, response: str) -> tuple[int, int]:
         return prompts.action_span(response)
 
-    def windowed_prompt(
-        self,
-        goal: str,
-        history: Sequence[Step],
-        observation: str,
-        actions: Sequence[str] | None,
-        skill: str | None,
-        window: int,
-    ) -> str:
-        return prompts.windowed(goal, history, observation, skill, window)
+    def windowed_prompt(self, situation: Situation, skill: str | None, window: int) -> str:
+        return prompts.windowed(situation, skill, window)
 
     def opening(self, goal: str, observation: str, skill: str | None) -> str:
         return prompts.opening(goal, observation, skill)

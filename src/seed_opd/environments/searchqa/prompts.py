@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from seed_opd.environments.base import Situation
+from seed_opd.environments.messages import recent, with_skill
 from seed_opd.environments.searchqa.passages import Passage
 from seed_opd.trajectory import Step
 
@@ -16,7 +18,6 @@ INSTRUCTIONS = (
     "You answer a question with the help of an encyclopaedia, in at most four turns. Think briefly inside <think> </think>, "
     "then give exactly one of <search> query </search> and <answer> answer </answer>."
 )
-SKILL = "**Episode-Level Skill**\nRefer to this skill, written for the current episode, while you act.\n"
 ANSWER = (
     "Now it is your turn. First reason about what you know and what you still need inside <think> </think> tags. Then "
     "either search the encyclopaedia with <search> query </search> or, when you know enough, give the answer alone, without "
@@ -35,8 +36,7 @@ _ANY_TAG = re.compile(r"</?(?:think|search|answer|information)>", re.IGNORECASE)
 
 def question_block(question: str, skill: str | None) -> str:
     """The question line, and directly after it the skill, if there is one."""
-    line = f"Your question: {question}"
-    return f"{line}\n\n{SKILL}{skill}" if skill else line
+    return with_skill(f"Your question: {question}", skill)
 
 
 def opening(question: str, observation: str, skill: str | None) -> str:
@@ -44,20 +44,19 @@ def opening(question: str, observation: str, skill: str | None) -> str:
     return f"{INSTRUCTIONS}\n\n{question_block(question, skill)}\n\n{observation}"
 
 
-def windowed(question: str, history: Sequence[Step], observation: str, skill: str | None, window: int) -> str:
+def windowed(situation: Situation, skill: str | None, window: int) -> str:
     """The message of one turn that is a prompt of its own; the first turn has no history to tell."""
+    taken = len(situation.history)
     parts = [
         "You are an expert agent that answers questions by searching an encyclopaedia.",
-        question_block(question, skill),
+        question_block(situation.goal, skill),
     ]
-    recent = history[max(0, len(history) - window) :]
-    if history:
-        parts.append(f"Turns taken so far: {len(history)} of 4.")
-    if recent:
-        first = len(history) - len(recent) + 1
-        told = [f"[{n}] Result: {step.observation}\n[{n}] Action: {step.action}" for n, step in enumerate(recent, first)]
-        parts.append(f"The last {len(recent)} results and the actions you took:\n" + "\n".join(told))
-    parts.append(f"Current turn: {len(history) + 1}\nCurrent result: {observation}")
+    if taken:
+        parts.append(f"Turns taken so far: {taken} of 4.")
+    count, lines = recent(situation.history, window, _told)
+    if count:
+        parts.append(f"The last {count} results and the actions you took:\n{lines}")
+    parts.append(f"Current turn: {taken + 1}\nCurrent result: {situation.observation}")
     return "\n\n".join([*parts, ANSWER])
 
 
@@ -115,3 +114,7 @@ def _harmless(text: str) -> str:
 
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[:most].rsplit(" ", 1)[0] + CUT
+
+
+def _told(number: int, step: Step) -> str:
+    return f"[{number}] Result: {step.observation}\n[{number}] Action: {step.action}"

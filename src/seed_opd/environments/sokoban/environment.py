@@ -13,19 +13,18 @@ Rules, rewards, limits and the grammar of responses are those of the reference c
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
-from seed_opd.environments.base import Action, Environment, Observation, Outcome
+from seed_opd.environments.base import Action, Environment, Observation, Outcome, Situation
 from seed_opd.environments.seeded import SPLITS, SeededTasks, seed_of, seeded_tasks
 from seed_opd.environments.sokoban import prompts
 from seed_opd.environments.sokoban.generator import generate
 from seed_opd.environments.sokoban.rules import DIRECTIONS, Room
 from seed_opd.environments.sokoban.solver import distance
 from seed_opd.errors import UserError
-from seed_opd.trajectory import Step, Task
+from seed_opd.trajectory import Task
 
 if TYPE_CHECKING:
     from seed_opd.environments.canvas import Picture
@@ -125,16 +124,8 @@ class SokobanEnvironment(Environment):
     def action_span(self, response: str) -> tuple[int, int]:
         return prompts.action_span(response)
 
-    def windowed_prompt(
-        self,
-        goal: str,
-        history: Sequence[Step],
-        observation: str,
-        actions: Sequence[str] | None,
-        skill: str | None,
-        window: int,
-    ) -> str:
-        return self.prompts.windowed(goal, history, observation, actions, skill, window)
+    def windowed_prompt(self, situation: Situation, skill: str | None, window: int) -> str:
+        return self.prompts.windowed(situation, skill, window)
 
     def opening(self, goal: str, observation: str, skill: str | None) -> str:
         return self.prompts.opening(goal, observation, skill)

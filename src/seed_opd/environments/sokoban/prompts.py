@@ -7,10 +7,10 @@ own. Where the model sees a picture, the text of the room is left out of its pro
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seed_opd.environments.base import IMAGE
+from seed_opd.environments.base import IMAGE, Situation
+from seed_opd.environments.messages import recent, with_skill
 from seed_opd.environments.sokoban.rules import DIRECTIONS
 from seed_opd.trajectory import Step
 
@@ -35,7 +35,6 @@ INSTRUCTIONS = (
     "You play Sokoban, one move per turn: up, down, left or right. Think briefly inside <think> </think>, "
     "then give exactly one move inside <action> </action>."
 )
-SKILL = "**Episode-Level Skill**\nRefer to this skill, written for the current episode, while you act.\n"
 
 _ACTION = re.compile(r"<action>(.*?)</action>", re.IGNORECASE | re.DOTALL)
 _MOVE = tuple(re.compile(word, re.IGNORECASE) for word in (*DIRECTIONS, STILL))
@@ -59,32 +58,21 @@ class Prompts:
         """The first message of an episode that is one conversation."""
         return "\n\n".join([INSTRUCTIONS, self.legend, task_block(goal, skill), self.reply(observation)])
 
-    def windowed(
-        self,
-        goal: str,
-        history: Sequence[Step],
-        observation: str,
-        actions: Sequence[str] | None,
-        skill: str | None,
-        window: int,
-    ) -> str:
+    def windowed(self, situation: Situation, skill: str | None, window: int) -> str:
         """The message of one step; earlier rooms are told in text only (reference code)."""
-        parts = [f"{ROLE} {task_block(goal, skill)}", RULES, self.legend]
-        recent = [] if self.seen else history[max(0, len(history) - window) :]
-        if recent:
-            first = len(history) - len(recent) + 1
-            told = [f"[{n}] Room:\n{step.observation}\n[{n}] Move: {step.action}" for n, step in enumerate(recent, first)]
-            parts.append(f"The last {len(recent)} rooms and the moves you made:\n" + "\n".join(told))
-        parts.append(f"The room now:\n{self.reply(observation)}")
-        if actions is not None:
-            parts.append(f"Admissible moves: {', '.join(actions)}")
+        parts = [f"{ROLE} {task_block(situation.goal, skill)}", RULES, self.legend]
+        count, lines = recent(situation.history, 0 if self.seen else window, _told)
+        if count:
+            parts.append(f"The last {count} rooms and the moves you made:\n{lines}")
+        parts.append(f"The room now:\n{self.reply(situation.observation)}")
+        if situation.actions is not None:
+            parts.append(f"Admissible moves: {', '.join(situation.actions)}")
         return "\n\n".join([*parts, ANSWER])
 
 
 def task_block(goal: str, skill: str | None) -> str:
     """The task line, and directly after it the skill, if there is one."""
-    task = f"Your task is to: {goal}"
-    return f"{task}\n\n{SKILL}{skill}" if skill else task
+    return with_skill(f"Your task is to: {goal}", skill)
 
 
 def action_span(response: str) -> tuple[int, int]:
@@ -107,3 +95,7 @@ def parse(response: str) -> tuple[str, bool]:
     if start == end:
         return STILL, False
     return response[start:end].lower(), "<think>" in response and "</think>" in response
+
+
+def _told(number: int, step: Step) -> str:
+    return f"[{number}] Room:\n{step.observation}\n[{number}] Move: {step.action}"

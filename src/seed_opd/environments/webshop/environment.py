@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
 
-from seed_opd.environments.base import Action, Environment, Observation, Outcome
+from seed_opd.environments.base import Action, Environment, Observation, Outcome, Situation
 from seed_opd.environments.webshop import prompts
 from seed_opd.environments.webshop.catalogue import Catalogue, open_catalogue
 from seed_opd.environments.webshop.goals import Goal, Goals, Kind
@@ -14,7 +14,7 @@ from seed_opd.environments.webshop.nouns import nouns_for
 from seed_opd.environments.webshop.pages import Page
 from seed_opd.environments.webshop.shop import Visit
 from seed_opd.errors import UserError
-from seed_opd.trajectory import Step, Task
+from seed_opd.trajectory import Task
 
 REWARD = 10.0
 TEST_GOALS = 500
@@ -108,16 +108,8 @@ class WebshopEnvironment(Environment):
     def action_span(self, response: str) -> tuple[int, int]:
         return prompts.action_span(response)
 
-    def windowed_prompt(
-        self,
-        goal: str,
-        history: Sequence[Step],
-        observation: str,
-        actions: Sequence[str] | None,
-        skill: str | None,
-        window: int,
-    ) -> str:
-        return prompts.windowed(goal, history, observation, actions, skill, window)
+    def windowed_prompt(self, situation: Situation, skill: str | None, window: int) -> str:
+        return prompts.windowed(situation, skill, window)
 
     def opening(self, goal: str, observation: str, skill: str | None) -> str:
         return prompts.opening(goal, observation, skill)
