@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import count
+from typing import Any
 
+from seed_opd.environments.base import Observation
 from seed_opd.environments.ezpoints import EzpointsEnvironment
 from seed_opd.environments.ezpoints import expert as ezpoints
 from seed_opd.environments.ezpoints.cards import deal
@@ -20,85 +23,76 @@ FIRST_SEED = 2**40
 """Practice has the seeds from here on; splits end at 2^17."""
 
 
-def practice_seeds(seed: int) -> Iterator[int]:
-    return count(FIRST_SEED * (seed + 1))
+class Looking:
+    """A scripted player that looks at the state itself: `look` gives what its expert acts on."""
 
-
-class SokobanTeacher(Teacher):
-    """The solver, with a share of random moves."""
-
-    def __init__(self, max_steps: int, **options: object) -> None:
-        self.max_steps = max_steps
-        self.environment: SokobanEnvironment = SokobanEnvironment(max_steps=max_steps, **options)  # type: ignore[arg-type]
-
-    def lessons(self, seed: int) -> Iterator[Lesson]:
-        for room_seed in practice_seeds(seed):
-            room = generate(room_seed, self.environment.boxes)
-            task = Task("sokoban", "practice", room_seed, room_seed)
-            yield Lesson(task, "", partial(self.environment.start, room))
-
-    def expert(self, rng: random.Random, mistakes: float) -> Pusher:
-        return Pusher(self.environment, sokoban.Expert(rng, mistakes))
-
-    def informed(self) -> Pusher:
-        return Pusher(self.environment, sokoban.Expert())
-
-    def respond(self, thought: str, command: str) -> str:
-        return sokoban.respond(thought, command)
-
-
-class Pusher:
-    """The scripted player of Sokoban, who looks at the room itself."""
-
-    def __init__(self, environment: SokobanEnvironment, expert: sokoban.Expert) -> None:
-        self.environment = environment
+    def __init__(self, look: Callable[[], tuple[Any, ...]], expert: Any, thought: Callable[..., str]) -> None:
+        self.look = look
         self.expert = expert
+        self.say = thought
         self.thought = ""
 
     def reset(self, goal: str, observation: str) -> None:
         pass
 
     def act(self, observation: str, actions: Sequence[str]) -> str:
-        move = self.expert.act(self.environment.room)
-        self.thought = sokoban.thought(self.environment.room, move)
-        return move
+        state = self.look()
+        action: str = self.expert.act(*state)
+        self.thought = self.say(*state, action)
+        return action
 
 
-class EzpointsTeacher(Teacher):
-    """Types solutions, with a share of random tokens."""
+class SeededTeacher(Teacher):
+    """Teaches an environment whose tasks are made from seeds, with a share of random actions."""
 
-    def __init__(self, max_steps: int, **options: object) -> None:
-        self.max_steps = max_steps
-        self.environment: EzpointsEnvironment = EzpointsEnvironment(max_steps=max_steps, **options)  # type: ignore[arg-type]
+    script: Any
+    """The module with the scripted player: `Expert`, `thought` and `respond`."""
 
     def lessons(self, seed: int) -> Iterator[Lesson]:
-        for hand_seed in practice_seeds(seed):
-            task = Task("ezpoints", "practice", hand_seed, hand_seed)
-            yield Lesson(task, "", partial(self.environment.start, deal(hand_seed)))
+        for number in count(FIRST_SEED * (seed + 1)):
+            yield Lesson(Task(self.environment.name, "practice", number, number), "", partial(self.begin, number))
 
-    def expert(self, rng: random.Random, mistakes: float) -> Calculator:
-        return Calculator(self.environment, ezpoints.Expert(rng, mistakes))
+    @abstractmethod
+    def begin(self, seed: int) -> Observation:
+        """Start the task of a seed."""
 
-    def informed(self) -> Calculator:
-        return Calculator(self.environment, ezpoints.Expert())
+    @abstractmethod
+    def look(self) -> tuple[Any, ...]:
+        """The live state, as the scripted player takes it."""
+
+    def expert(self, rng: random.Random, mistakes: float) -> Looking:
+        return Looking(self.look, self.script.Expert(rng, mistakes), self.script.thought)
+
+    def informed(self) -> Looking:
+        return Looking(self.look, self.script.Expert(), self.script.thought)
 
     def respond(self, thought: str, command: str) -> str:
-        return ezpoints.respond(thought, command)
+        return str(self.script.respond(thought, command))
 
 
-class Calculator:
-    """The scripted player of EZPoints, who looks at the cards themselves."""
+class SokobanTeacher(SeededTeacher):
+    script = sokoban
 
-    def __init__(self, environment: EzpointsEnvironment, expert: ezpoints.Expert) -> None:
-        self.environment = environment
-        self.expert = expert
-        self.thought = ""
+    def __init__(self, max_steps: int, **options: Any) -> None:
+        self.max_steps = max_steps
+        self.environment: SokobanEnvironment = SokobanEnvironment(max_steps=max_steps, **options)
 
-    def reset(self, goal: str, observation: str) -> None:
-        pass
+    def begin(self, seed: int) -> Observation:
+        return self.environment.start(generate(seed, self.environment.boxes))
 
-    def act(self, observation: str, actions: Sequence[str]) -> str:
-        hand, formula = self.environment.hand, self.environment.formula
-        token = self.expert.act(hand, formula)
-        self.thought = ezpoints.thought(hand, formula, token)
-        return token
+    def look(self) -> tuple[Any, ...]:
+        return (self.environment.room,)
+
+
+class EzpointsTeacher(SeededTeacher):
+    script = ezpoints
+
+    def __init__(self, max_steps: int, **options: Any) -> None:
+        self.max_steps = max_steps
+        self.environment: EzpointsEnvironment = EzpointsEnvironment(max_steps=max_steps, **options)
+
+    def begin(self, seed: int) -> Observation:
+        return self.environment.start(deal(seed))
+
+    def look(self) -> tuple[Any, ...]:
+        return self.environment.hand, self.environment.formula
