@@ -18,8 +18,10 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
+import seeing
 from seed_opd.config import Config, load, recipes
 from seed_opd.environments.base import Situation
+from seed_opd.policy.pictures import encode
 from seed_opd.policy.samples import Sample
 from seed_opd.training.plan import GIB, plan
 from seed_opd.training.rl import train
@@ -55,6 +57,8 @@ DATA = {
         "environment.train_split=train",
         "evaluation.panels={seen: valid_seen}",
     ],
+    "sokoban": [],
+    "ezpoints": [],
 }
 """By environment: what has it use the data in the package."""
 
@@ -73,6 +77,8 @@ RESPONSES = {
         )
     ],
     "search": [f"<think>look</think><search>{query}</search>" for query in ("who", "when", "where", "what")],
+    "sokoban": [f"<think>look</think><action>{move}</action>" for move in ("up", "down", "left", "right")],
+    "ezpoints": [f'{{"thoughts": "look", "action": "{token}"}}' for token in ("2", "6", "*", "10")],
 }
 """By environment: responses that keep to its grammar, more than one so that a toy keeps some entropy."""
 
@@ -82,15 +88,18 @@ def architecture(config: Config) -> str:
     return UNKNOWN.get(path) or config_of(model_path(path)).model_type
 
 
-def write_toy(kind: str, folder: Path) -> None:
+def write_toy(kind: str, folder: Path) -> Path:
     """A model of some 200,000 parameters with random weights, and the packaged policy's tokenizer."""
     tokenizer = AutoTokenizer.from_pretrained(model_path("tiny"))
+    if kind == "qwen2_5_vl":
+        return seeing.write_model(folder, tokenizer)
     torch.manual_seed(0)
     sizes: dict[str, Any] = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2}
     sizes |= {"num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": len(tokenizer), "initializer_range": 0.1}
     config = AutoConfig.for_model(kind, **sizes, eos_token_id=tokenizer.eos_token_id, max_position_embeddings=4096)
     AutoModelForCausalLM.from_config(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+    return folder
 
 
 def show_responses(config: Config, model: Path, folder: Path) -> None:
@@ -112,7 +121,8 @@ def show_responses(config: Config, model: Path, folder: Path) -> None:
 def answered(parts: Parts, task: Task, response: str) -> Sample:
     """The first step of a task with this response."""
     observation = parts.environment.reset(task)
-    prompt = parts.context.prompt(Situation(observation.goal, (), observation.text, observation.actions))
+    image = encode(parts.environment.picture()) if parts.environment.seen else None
+    prompt = parts.context.prompt(Situation(observation.goal, (), observation.text, observation.actions, image))
     ids = [*parts.engine.tokenizer.encode(response, add_special_tokens=False), parts.context.template.end_id]
     return Sample((*prompt, *ids), ((len(prompt), len(prompt) + len(ids)),))
 

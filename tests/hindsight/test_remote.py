@@ -2,6 +2,7 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,7 +13,7 @@ import pytest
 
 from seed_opd.errors import UserError
 from seed_opd.hindsight.remote import RemoteAnalyzer
-from seed_opd.trajectory import Trajectory
+from seed_opd.trajectory import IMAGE, Trajectory
 
 from .episodes import CLEAN, LOST, episode
 
@@ -187,6 +188,23 @@ def test_an_episode_that_cannot_fit_is_not_sent(serve: Serve, tmp_path: Path) ->
     asked = analyzer(server, tmp_path, max_prompt_characters=50)
     [skill] = asked.analyze([CLEAN])
     assert (skill.status, asked.dropped_steps, server.requests) == ("error", 6, [])
+
+
+def test_a_server_sees_one_picture_per_step(serve: Serve, tmp_path: Path) -> None:
+    steps = tuple(replace(step, image=f"picture{n}") for n, step in enumerate(CLEAN.steps))
+    seen = replace(CLEAN, steps=(replace(steps[0], response=f"{IMAGE} here"), *steps[1:]))
+    server = serve(message(f"{IMAGE} no JSON"), message(GOOD))
+    [skill] = analyzer(server, tmp_path).analyze([seen])
+    assert skill.usable
+    for body, _ in server.requests:  # the second one shows the first answer, and no more places
+        parts = body["messages"][0]["content"]
+        urls = [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
+        assert urls == [f"data:image/png;base64,picture{n}" for n in range(len(steps))]
+        texts = [part["text"] for part in parts if part["type"] == "text"]
+        assert CLEAN.goal in texts[0] and "Response: image here" in texts[1] and IMAGE not in "".join(texts)
+    other = replace(seen, steps=(replace(seen.steps[0], image="another"), *seen.steps[1:]))
+    analyzer(server, tmp_path).analyze([seen, other])
+    assert len(server.requests) == 3  # what is shown is part of what is remembered
 
 
 @pytest.mark.parametrize(("status", "word"), [(401, "api_key_variable"), (403, "api_key_variable"), (404, "analyzer.model")])

@@ -13,12 +13,13 @@ from seeing import write_model
 from transformers import AutoImageProcessor, AutoModelForImageTextToText, PreTrainedTokenizerFast
 
 from seed_opd.environments import make
+from seed_opd.environments.messages import interleave
 from seed_opd.errors import UserError
 from seed_opd.hindsight.views import ConversationView, DocumentView
 from seed_opd.policy.context import Style, TranscriptContext, make_context
 from seed_opd.policy.engine import Sampling
 from seed_opd.policy.loading import Placement, load_policy, load_reference, load_tokenizer
-from seed_opd.policy.pictures import decode, encode, interleave, mark_of
+from seed_opd.policy.pictures import decode, encode, mark_of
 from seed_opd.policy.rollout import Assignment, Player
 from seed_opd.policy.torch_engine import TorchEngine
 from seed_opd.trajectory import IMAGE, Trajectory
@@ -163,10 +164,10 @@ def test_a_picture_for_a_model_without_eyes_is_an_error_with_a_fix(tokenizer: Pr
 
 
 def test_places_and_pictures_must_match() -> None:
-    assert interleave(f"a{IMAGE}b", IMAGE, ["x"]) == [("a", "x"), ("b", None)]
-    assert interleave(f"a{IMAGE}b", IMAGE, []) == [(f"a{IMAGE}b", None)]
+    assert interleave(f"a{IMAGE}b", ["x"]) == [("a", "x"), ("b", None)]
+    assert interleave(f"a{IMAGE}b", []) == [(f"a{IMAGE}b", None)]
     with pytest.raises(UserError, match="2 places for pictures and 1 pictures"):
-        interleave(f"{IMAGE}{IMAGE}", IMAGE, ["x"])
+        interleave(f"{IMAGE}{IMAGE}", ["x"])
 
 
 def test_a_forgotten_picture_is_an_error(engine: TorchEngine) -> None:

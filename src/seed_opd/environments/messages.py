@@ -1,11 +1,12 @@
-"""What messages of several environments have in common: the place of a skill, the history, and answers in action tags."""
+"""What messages have in common: the place of a skill, the history, places for pictures, and answers in action tags."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
 
-from seed_opd.trajectory import Step
+from seed_opd.errors import UserError
+from seed_opd.trajectory import IMAGE, Step
 
 SKILL = "**Episode-Level Skill**\nRefer to this skill, written for the current episode, while you act.\n"
 
@@ -24,6 +25,16 @@ def recent(history: Sequence[Step], window: int, told: Callable[[int, Step], str
     steps = history[max(0, len(history) - window) :]
     first = len(history) - len(steps) + 1
     return len(steps), "\n".join(told(number, step) for number, step in enumerate(steps, first))
+
+
+def interleave(text: str, images: Sequence[str]) -> list[tuple[str, str | None]]:
+    """Pieces of a message, each with the picture that follows it; raises UserError where places and pictures differ."""
+    pieces = text.split(IMAGE) if images else [text]
+    if len(pieces) != len(images) + 1:
+        raise UserError(
+            f"prompt: it has {len(pieces) - 1} places for pictures and {len(images)} pictures; check the environment."
+        )
+    return list(zip(pieces, [*images, None], strict=True))
 
 
 def action_span(response: str) -> tuple[int, int]:

@@ -13,6 +13,7 @@ import os
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -21,11 +22,13 @@ from typing import Any
 import httpx
 import tenacity
 
+from seed_opd.environments.messages import interleave
 from seed_opd.errors import UserError
 from seed_opd.files import write_atomically
 from seed_opd.hindsight.prompts import analyzer_prompt
 from seed_opd.hindsight.schema import Limits, json_schema, parse
-from seed_opd.trajectory import Skill, Trajectory
+from seed_opd.hindsight.serialise import images_shown
+from seed_opd.trajectory import IMAGE, Skill, Trajectory
 
 PARSE_ATTEMPTS = 2
 """How often a server is asked until its answer parses (reference code)."""
@@ -85,25 +88,29 @@ class RemoteAnalyzer:
         """Raises UserError when the server refuses the key or does not know the address or the model."""
         prompts = [analyzer_prompt(trajectory, self.max_prompt_characters) for trajectory in trajectories]
         self.dropped_steps += sum(prompt.dropped_steps for prompt in prompts)
-        missing = {self._key(prompt.text): prompt.text for prompt in prompts if prompt.fits}
-        failed = self._ask_all({key: text for key, text in missing.items() if key not in self._skills})
+        asked = [
+            Message(prompt.text, tuple(images_shown(trajectory, prompt.text)))
+            for prompt, trajectory in zip(prompts, trajectories, strict=True)
+        ]
+        keys = [self._key(message) for message in asked]
+        missing = {key: message for key, message, prompt in zip(keys, asked, prompts, strict=True) if prompt.fits}
+        failed = self._ask_all({key: message for key, message in missing.items() if key not in self._skills})
         too_long = Skill("", "", "error", f"the prompt is longer than {self.max_prompt_characters} characters", self.name)
-        keys = [self._key(prompt.text) for prompt in prompts]
         return [self._skills.get(key) or failed.get(key, too_long) for key in keys]
 
-    def _ask_all(self, texts: dict[str, str]) -> dict[str, Skill]:
+    def _ask_all(self, messages: dict[str, Message]) -> dict[str, Skill]:
         """Ask for what is missing; what failed is returned, not stored, so that a restart asks again."""
         executor = ThreadPoolExecutor(self.concurrency)
         try:
-            skills = dict(zip(texts, executor.map(self._ask_and_store, texts.items()), strict=True))
+            skills = dict(zip(messages, executor.map(self._ask_and_store, messages.items()), strict=True))
         finally:
             executor.shutdown(cancel_futures=True)
         return {key: skill for key, skill in skills.items() if skill.status == "error"}
 
-    def _ask_and_store(self, item: tuple[str, str]) -> Skill:
-        key, text = item
+    def _ask_and_store(self, item: tuple[str, Message]) -> Skill:
+        key, message = item
         try:
-            skill = self._write(text)
+            skill = self._write(message)
         except (_Transient, _Refused) as error:
             return Skill("", "", "error", str(error), self.name)
         with self._lock:
@@ -111,22 +118,22 @@ class RemoteAnalyzer:
             _append(self._store, {"key": key, "skill": skill.to_json()})
         return skill
 
-    def _write(self, text: str) -> Skill:
-        message = text
+    def _write(self, first: Message) -> Skill:
+        message = first
         for _ in range(PARSE_ATTEMPTS):
             answer = self._patiently(message)
             skill = parse(answer, self.limits, self.name)
             if skill.usable:
                 break
-            message = f"{text}\n\n{self._again(skill)}"
+            message = replace(first, text=f"{first.text}\n\n{self._again(skill)}")
         return skill
 
     def _again(self, skill: Skill) -> str:
-        shown = skill.raw[-SHOWN_CHARACTERS:]
+        shown = skill.raw[-SHOWN_CHARACTERS:].replace(IMAGE, "image")  # it must not say where pictures go
         schema = json.dumps(json_schema(self.limits))
         return f"Your last answer ended with:\n{shown}\nIt is {skill.status}. Answer with JSON of this schema:\n{schema}"
 
-    def _patiently(self, message: str) -> str:
+    def _patiently(self, message: Message) -> str:
         retrying = tenacity.Retrying(
             stop=tenacity.stop_after_attempt(self.attempts),
             wait=self._wait,
@@ -140,11 +147,11 @@ class RemoteAnalyzer:
         asked = error.retry_after if isinstance(error, _Transient) else 0.0
         return min(max(self.back_off * 2.0 ** (state.attempt_number - 1), asked), LONGEST_WAIT)
 
-    def _ask(self, message: str) -> str:
+    def _ask(self, message: Message) -> str:
         """One request at temperature 0; the text of its answer."""
         body = {
             "model": self.model,
-            "messages": [{"role": "user", "content": message}],
+            "messages": [{"role": "user", "content": message.content}],
             "temperature": 0,
             "max_tokens": self.max_tokens,
         }
@@ -178,8 +185,28 @@ class RemoteAnalyzer:
             self.completion_tokens += _used(answer, "completion_tokens")
         return content if isinstance(content, str) else ""
 
-    def _key(self, text: str) -> str:
-        return hashlib.sha256(json.dumps([self.model, text]).encode()).hexdigest()
+    def _key(self, message: Message) -> str:
+        return hashlib.sha256(json.dumps([self.model, message.text, *message.images]).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What a server is asked: a text, and the pictures for its places, PNG files in base64."""
+
+    text: str
+    images: tuple[str, ...] = ()
+
+    @property
+    def content(self) -> str | list[dict[str, Any]]:
+        """As the OpenAI protocol has it: the text, or its pieces and the pictures between them."""
+        if not self.images:
+            return self.text
+        parts: list[dict[str, Any]] = []
+        for piece, image in interleave(self.text, self.images):
+            parts.append({"type": "text", "text": piece})
+            if image is not None:
+                parts.append({"type": "image_url", "image_url": {"url": f"data:image/png;base64,{image}"}})
+        return parts
 
 
 class _Transient(Exception):

@@ -19,6 +19,13 @@ def serialise(trajectory: Trajectory, dropped: int = 0) -> str:
     return "\n".join(blocks)
 
 
+def images_shown(trajectory: Trajectory, text: str) -> list[str]:
+    """The pictures of the steps that a text tells of: the first one's, and the newest ones'."""
+    images = [step.image for step in trajectory.steps if step.image is not None]
+    left_out = len(images) - text.count(IMAGE) if images else 0
+    return images[:1] + images[1 + left_out :]
+
+
 def steps_to_drop(trajectory: Trajectory, fits: Callable[[int], bool]) -> int:
     """The fewest middle steps to leave out so that `fits(dropped)` holds; all of them where nothing fits."""
     if fits(0):

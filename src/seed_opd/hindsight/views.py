@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from seed_opd.hindsight.prompts import analyzer_prompt, question
-from seed_opd.trajectory import IMAGE, Trajectory
+from seed_opd.hindsight.serialise import images_shown
+from seed_opd.trajectory import Trajectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +46,10 @@ class DocumentView:
 
     def prompt(self, trajectory: Trajectory) -> Prompt:
         def encoded(text: str) -> list[int]:
-            return self.encode(text, _shown(trajectory, text))
+            return self.encode(text, images_shown(trajectory, text))
 
         message = analyzer_prompt(trajectory, self.max_tokens, lambda text: len(encoded(text)))
         return Prompt(encoded(message.text), message.dropped_steps, message.fits)
-
-
-def _shown(trajectory: Trajectory, text: str) -> list[str]:
-    """The pictures of the steps that a text tells of: the first one's, and the newest ones'."""
-    images = [step.image for step in trajectory.steps if step.image is not None]
-    left_out = len(images) - text.count(IMAGE) if images else 0
-    return images[:1] + images[1 + left_out :]
 
 
 @dataclass(frozen=True, slots=True)

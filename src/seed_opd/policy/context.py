@@ -18,8 +18,9 @@ from typing import Any, Literal, Protocol
 from transformers import PreTrainedTokenizerBase
 
 from seed_opd.environments.base import IMAGE, Environment, Situation
+from seed_opd.environments.messages import interleave
 from seed_opd.errors import UserError
-from seed_opd.policy.pictures import Eye, interleave
+from seed_opd.policy.pictures import Eye
 from seed_opd.policy.samples import Sample
 from seed_opd.trajectory import Step, Trajectory
 
@@ -68,7 +69,7 @@ class ChatTemplate:
 
     def _encode(self, text: str, images: Sequence[str] = ()) -> list[int]:
         ids: list[int] = []
-        for piece, image in interleave(text, IMAGE, images):
+        for piece, image in interleave(text, images):
             ids += self.tokenizer.encode(piece, add_special_tokens=False)
             if image is not None:
                 ids += self._sight.ids(image)

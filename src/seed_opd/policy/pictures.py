@@ -11,7 +11,6 @@ import base64
 import hashlib
 import io
 from collections import OrderedDict
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
@@ -123,13 +122,3 @@ def decode(image: str) -> Any:
     from PIL import Image
 
     return Image.open(io.BytesIO(base64.b64decode(image)), formats=["PNG"]).convert("RGB")
-
-
-def interleave(text: str, mark: str, images: Sequence[str]) -> list[tuple[str, str | None]]:
-    """Pieces of a text, each with the picture that follows it; raises UserError where marks and pictures do not match."""
-    pieces = text.split(mark) if images else [text]
-    if len(pieces) != len(images) + 1:
-        raise UserError(
-            f"prompt: it has {len(pieces) - 1} places for pictures and {len(images)} pictures; check the environment."
-        )
-    return list(zip(pieces, [*images, None], strict=True))
