@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from seeing import write_model
 from transformers import AutoImageProcessor, AutoModelForImageTextToText, PreTrainedTokenizerFast
 
 from seed_opd.environments import make
@@ -23,13 +22,16 @@ from seed_opd.policy.pictures import decode, encode, mark_of
 from seed_opd.policy.rollout import Assignment, Player
 from seed_opd.policy.torch_engine import TorchEngine
 from seed_opd.trajectory import IMAGE, Trajectory
+from seeing import OWN, SIDE, write_model
 
 pytest.importorskip("PIL")
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, tokenizer: PreTrainedTokenizerFast) -> Path:
-    return write_model(tmp_path_factory.mktemp("seeing"), tokenizer)
+@pytest.fixture(scope="module", params=OWN)
+def folder(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tokenizer: PreTrainedTokenizerFast
+) -> Path:
+    return write_model(tmp_path_factory.mktemp("seeing"), tokenizer, request.param)
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +107,7 @@ def test_the_same_picture_is_the_same_tokens_and_another_is_not(engine: TorchEng
     assert engine.eye is not None
     assert engine.eye.ids(black) == engine.eye.ids(black) != engine.eye.ids(white)
     assert mark_of(black) < 0
-    assert len(engine.eye.ids(black)) == 2 + 84 * 84 // 28**2
+    assert len(engine.eye.ids(black)) == 2 + SIDE[1] ** 2 // 4
 
 
 def test_it_learns_from_what_it_sees_and_is_loaded_again_as_it_was_saved(folder: Path, tmp_path: Path) -> None:
