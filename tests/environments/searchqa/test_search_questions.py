@@ -134,6 +134,11 @@ def test_every_file_is_a_split_and_splits_can_be_joined(tmp_path: Path) -> None:
         data.questions("test+dev")
 
 
+def test_the_questions_of_a_split_are_put_together_once(tmp_path: Path) -> None:
+    for data, split in ((open_data(str(folder(tmp_path))), "test+train"), (open_data("generated"), "valid_seen")):
+        assert data.questions(split) is data.questions(split)
+
+
 def test_the_fingerprint_is_of_the_content(tmp_path: Path) -> None:
     before = open_data(str(folder(tmp_path))).fingerprint
     (tmp_path / "b").mkdir()
