@@ -35,7 +35,7 @@ class State:
 def parse_task(environment: Environment, text: str) -> Task:
     """A task from `split:index`; raises UserError, naming what there is, for anything else."""
     split, _, number = text.rpartition(":")
-    if not split or not number.isdigit():
+    if not split or not number.isdecimal():
         raise UserError(f"--task: {text!r} is not split:index; write for example {environment.example}.")
     tasks = environment.tasks(split)
     if int(number) >= len(tasks):
@@ -121,6 +121,6 @@ def _listed(actions: tuple[str, ...] | None) -> list[str] | None:
 
 
 def _chosen(text: str, actions: list[str] | None) -> str:
-    if actions and text not in actions and text.isdigit() and int(text) < len(actions):
+    if actions and text not in actions and text.isdecimal() and int(text) < len(actions):
         return actions[int(text)]
     return text

@@ -1,6 +1,6 @@
 """A retrieval server that misbehaves in the way that its first argument names; it prints its address.
 
-It answers /health as a good one would, so that a client starts.
+It answers /health as a good one would, so that a client starts, but for the modes that are about /health.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ ANSWERS = {
     "text_score": '{"result": [[{"document": {"id": "1", "contents": "a"}, "score": "high"}]]}',
     "null": '{"result": [null]}',
     "deep": "[" * 100_000,
+    "huge_score": '{"result": [[{"document": {"id": "1", "contents": "a"}, "score": 1%s}]]}' % ("0" * 400),
+    "drip_health": '{"result": [[]]}',
+    "deep_health": json.dumps({"result": [[GOOD]]}),
     "good": json.dumps({"result": [[GOOD]]}),
     "plain": json.dumps({"result": [[GOOD["document"]]]}),
     "nothing": '{"result": [[]]}',
@@ -36,6 +39,10 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.mode == "nothing":
             return self._send(404, "{}")
+        if self.mode == "deep_health":
+            return self._send(200, ANSWERS["deep"])
+        if self.mode == "drip_health":
+            return self._drip('{"passages": 5}')
         self._send(200, json.dumps({"passages": 0 if self.mode == "empty" else 5}))
 
     def do_POST(self) -> None:
@@ -44,7 +51,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.mode == "slow":
             time.sleep(60)
         if self.mode == "drip":
-            return self._drip()
+            return self._drip(ANSWERS["good"])
         if self.mode == "dies":
             if Handler.asked > 1:
                 os._exit(1)
@@ -55,13 +62,13 @@ class Handler(BaseHTTPRequestHandler):
             return self._send(422, '{"detail": "field required"}')
         self._send(200, ANSWERS[self.mode])
 
-    def _drip(self) -> None:
+    def _drip(self, text: str) -> None:
         self.send_response(200)
         self.end_headers()
         for _ in range(20):  # each drop is in time, all together are not
             self.wfile.write(b" ")
             time.sleep(0.15)
-        self.wfile.write(ANSWERS["good"].encode())
+        self.wfile.write(text.encode())
 
     def _send(self, status: int, text: str) -> None:
         self.send_response(status)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -78,6 +79,14 @@ def test_a_bad_request_is_refused_with_a_sentence(url: str, content: bytes, stat
     assert httpx.get(f"{url}/elsewhere").status_code == httpx.post(f"{url}/elsewhere", json={}).status_code == 404
 
 
+@pytest.mark.parametrize("length", ["\u00b2", "9" * 5000, "-1", ""])
+def test_a_length_that_is_none_is_refused(url: str, length: str) -> None:
+    host, _, port = url.removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall(f"POST /retrieve HTTP/1.1\r\nContent-Length: {length}\r\n\r\n".encode("latin-1"))
+        assert connection.recv(64).split()[1] in (b"411", b"413")
+
+
 def test_many_clients_at_once_get_their_own_answers(url: str) -> None:
     queries = ["river Esk", "novel", "boats", "painter"]
     client = RemoteRetriever(url)
@@ -130,7 +139,12 @@ def test_a_server_that_is_not_there_is_an_error_at_the_start() -> None:
         impatient("http://127.0.0.1:9")
 
 
-@pytest.mark.parametrize("mode", ["empty", "nothing"])
+def test_a_server_that_says_nonsense_about_itself_is_asked_for_passages() -> None:
+    with running(*misbehaving("deep_health")) as address:
+        assert impatient(address).size is None
+
+
+@pytest.mark.parametrize("mode", ["empty", "nothing", "drip_health"])
 def test_a_server_over_an_empty_index_is_an_error_at_the_start(mode: str) -> None:
     with running(*misbehaving(mode)) as address, pytest.raises(UserError, match="its index is empty or missing"):
         impatient(address)
@@ -155,7 +169,19 @@ def test_wrong_options_are_named(options: dict, said: str) -> None:
 # ---- servers that fail later
 
 
-GARBAGE = ["truncated", "html", "list", "no_result", "too_few", "not_lists", "no_text", "text_score", "null", "deep"]
+GARBAGE = [
+    "truncated",
+    "html",
+    "list",
+    "no_result",
+    "too_few",
+    "not_lists",
+    "no_text",
+    "text_score",
+    "null",
+    "deep",
+    "huge_score",
+]
 
 
 @pytest.mark.parametrize("mode", [*GARBAGE, "slow", "drip"])

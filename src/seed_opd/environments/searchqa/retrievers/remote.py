@@ -113,9 +113,10 @@ class RemoteRetriever:
     def _about(self) -> dict[str, Any]:
         """What the server says about itself, if it does; that something answers and has passages is checked in any case."""
         try:
-            response = self._client.get(f"{self._base}/health")
-            about = response.json() if response.is_success else {}
-        except (httpx.HTTPError, ValueError):
+            end = time.monotonic() + self._timeout
+            with self._client.stream("GET", f"{self._base}/health") as response:
+                about = json.loads(_content(response, end)) if response.is_success else {}
+        except (httpx.HTTPError, _Unavailable, _Wrong, ValueError, RecursionError):
             about = {}
         if not isinstance(about, dict) or not isinstance(about.get("passages"), int):
             about = {}
@@ -163,5 +164,5 @@ def _hit(item: Any) -> Hit:
         raise _Wrong(f"a score is {score!r}")
     try:
         return Hit(passage_of("a passage of the server", document), float(score))
-    except UserError as error:
+    except (UserError, OverflowError) as error:
         raise _Wrong(str(error)) from error

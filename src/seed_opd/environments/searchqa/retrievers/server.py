@@ -89,9 +89,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _body(self) -> dict[str, Any]:
         length = self.headers.get("Content-Length", "")
-        if not length.isdigit():
+        if not length.isdecimal():
             raise _Bad("a request needs a Content-Length", HTTPStatus.LENGTH_REQUIRED)
-        if int(length) > LONGEST_BODY:
+        if len(length) > len(str(LONGEST_BODY)) or int(length) > LONGEST_BODY:
             raise _Bad(f"a request has at most {LONGEST_BODY:,} bytes", HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         try:
             body = json.loads(self.rfile.read(int(length)))
