@@ -85,6 +85,19 @@ def test_answers_without_a_token_are_told() -> None:
     assert skill.skill.startswith("do not answer without one token: first type 6,")
 
 
+@pytest.mark.parametrize(
+    ("tokens", "steps"),
+    [
+        (["2", "*", "2", "2", "2", "2"], ((2, "do not type 2 now."),)),
+        (["", "6", "", ""], ()),
+        (["2", "6", "="], ((1, "do not type 6 now."),)),
+        (["2", "2", "*", "", "6", "="], ((0, "type 2 now."), (2, "type * now."), (4, "type 6 now."), (5, "type = now."))),
+    ],
+)
+def test_the_steps_told_are_those_that_did_it(tokens: list[str], steps: tuple[tuple[int, str], ...]) -> None:
+    assert write(episode(SIX_TWO, tokens)).steps == steps
+
+
 def test_cards_that_are_not_there_are_refused() -> None:
     lost = Trajectory(TASK, "make 12.", "sum", (Step("two cards", "", "6", True, 0.0),), False, 0.0, "")
     [skill] = RulesAnalyzer().analyze([lost])

@@ -123,6 +123,22 @@ ORDER = "first search The Iron Winter and find the author, next search that name
 
 
 @pytest.mark.parametrize(
+    ("turns", "steps"),
+    [
+        (
+            [search("The Iron Winter", NOVEL), search("the iron winter", NOVEL), answer("Calford")],
+            ((1, "do not search the iron winter now."),),
+        ),
+        ([search("The Iron Winter", NOVEL), search("The Iron Winter", NOVEL)], ((1, "do not search The Iron Winter now."),)),
+        ([search("Calford", NOVEL), answer("Calford")], ((1, "do not answer Calford now."),)),
+        ([search(TWO_HOPS, NOVEL), answer("Calford")], ()),
+    ],
+)
+def test_the_step_told_is_that_of_the_mistake(turns: list[tuple[str, str]], steps: tuple[tuple[int, str], ...]) -> None:
+    assert write(episode(TWO_HOPS, *turns)).steps == steps
+
+
+@pytest.mark.parametrize(
     ("turns", "avoid", "mistake"),
     [
         ([answer("Calford")], "do not answer Calford before a search", "not_searched"),

@@ -99,6 +99,11 @@ def test_a_corner_is_a_corner_and_the_step_is_told() -> None:
     assert skill.steps == ((1, "do not go right now."),)
 
 
+def test_a_move_that_was_free_at_first_is_told_where_it_was_blocked() -> None:
+    room = read_room(CORRIDOR.replace("P X _", "_ P X"))
+    assert write(episode(room, ["left", "left", "left", "left"])).steps == ((1, "do not go left now."),)
+
+
 def test_rooms_that_are_not_there_are_refused() -> None:
     lost = Trajectory(TASK, "push the box onto the target.", "short", (Step("a room", "", "up", True, 0.0),), False, 0.0, "")
     [skill] = RulesAnalyzer().analyze([lost])

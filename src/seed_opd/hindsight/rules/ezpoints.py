@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from seed_opd.environments.ezpoints.cards import FACE_VALUE, FACES, TARGET, Hand, read
@@ -47,7 +48,7 @@ class Hindsight:
     mistake: Mistake | None = None
     token: str = ""
     before: str = ""  # the token before it
-    step: int | None = None
+    steps: tuple[int, ...] = ()  # those that typed the formula; after a failure the one at fault
 
     @property
     def words(self) -> dict[str, str]:
@@ -60,13 +61,11 @@ def write(trajectory: Trajectory) -> Skill:
     workflow = f"{_faces(known.hand)}{_workflow(known.formula)}"
     if known.mistake is None:
         summary = f"{' '.join(known.formula)} makes {TARGET}, and the task was done."
-        steps = tuple((index, f"type {step.action} now.") for index, step in enumerate(trajectory.steps) if step.action)[
-            :MOST
-        ]
+        steps = tuple((index, f"type {trajectory.steps[index].action} now.") for index in known.steps)[:MOST]
         return Skill(summary, workflow, analyzer=NAME, steps=steps)
     summary = f"the task failed: {_REASON[known.mistake].format(**known.words)}."
     avoid = _AVOID[known.mistake].format(**known.words)
-    wrong = ((known.step, f"do not type {known.token} now."),) if known.step is not None else ()
+    wrong = tuple((index, f"do not type {known.token} now.") for index in known.steps if known.token)
     return Skill(summary, f"{avoid}: {workflow}", analyzer=NAME, steps=wrong)
 
 
@@ -91,7 +90,9 @@ def facts(trajectory: Trajectory) -> Hindsight:
     if not ways:
         raise UserError(f"cards: {texts[0]!r} cannot make {TARGET}, so that nothing can be said; give another episode.")
     if trajectory.success:
-        return Hindsight(hand, formulas[-1] if formulas[-1] in ways else ways[0])
+        typed = [index for index, (before, after) in enumerate(pairwise(formulas)) if before != after]
+        way = formulas[-1] if formulas[-1] in ways else ways[0]
+        return Hindsight(hand, way, steps=(*typed, len(trajectory.steps) - 1))  # the last is the "="
     return _failed(hand, ways, formulas, [step.action for step in trajectory.steps])
 
 
@@ -103,15 +104,17 @@ def _failed(
     for step, action in enumerate(actions):
         before, after = formulas[step], formulas[step + 1]
         if action == EQUALS and before not in ways:
-            return Hindsight(hand, way, "too_early", EQUALS, step=step)
+            return Hindsight(hand, way, "too_early", EQUALS, steps=(step,))
         if not any(solution[: len(after)] == after for solution in ways):
-            return Hindsight(hand, way, "wrong_next" if before else "wrong_first", action, "".join(before[-1:]), step)
+            return Hindsight(hand, way, "wrong_next" if before else "wrong_first", action, "".join(before[-1:]), (step,))
         way = next(solution for solution in ways if solution[: len(after)] == after)
-    vain = Counter(action for step, action in enumerate(actions) if formulas[step] == formulas[step + 1])
+    in_vain = [step for step in range(len(actions)) if formulas[step] == formulas[step + 1]]
+    vain = Counter(actions[step] for step in in_vain)
     if not vain or formulas[-1] in ways:
         return Hindsight(hand, way, "no_end")
     ((token, _),) = vain.most_common(1)
-    return Hindsight(hand, way, "no_card" if token in NUMBERS else "unread", token, step=actions.index(token))
+    first = next(step for step in in_vain if actions[step] == token)
+    return Hindsight(hand, way, "no_card" if token in NUMBERS else "unread", token, steps=(first,))
 
 
 def _faces(hand: Hand) -> str:

@@ -53,6 +53,8 @@ _REASON: dict[Mistake, str] = {
     "misread": "{culprit} was answered and the question asked for another fact",
 }
 
+_BY_ANSWER: tuple[Mistake, ...] = ("not_searched", "unread", "early", "misread")
+
 _ACTION = re.compile(r"\s*<(search|answer)>(.*)</\1>\s*", re.DOTALL)
 _ROLE = re.compile(r"\bthe (\w+) of\b")
 _ASKS_FOR_ROLE = re.compile(r"(?:who|what|which) (?:is|was|are|were) the \w+ of\b", re.IGNORECASE)
@@ -86,7 +88,8 @@ class Hindsight:
 
     `path` holds, after a success, the searches that led to the answer, each with what was found there; it is empty where
     no passage said the answer. `name` is what the question names, `roles` how it describes what lies between that and the
-    answer, the nearest to the name first. `mistake` is None after a success; `culprit` is the query or answer of it.
+    answer, the nearest to the name first. `mistake` is None after a success; `culprit` is the query or answer of it, which
+    was given at `step`.
     """
 
     success: bool
@@ -96,6 +99,7 @@ class Hindsight:
     roles: tuple[str, ...]
     mistake: Mistake | None = None
     culprit: str = ""
+    step: int | None = None
 
 
 def write(trajectory: Trajectory) -> Skill:
@@ -131,19 +135,20 @@ def named(trajectory: Trajectory) -> dict[str, list[str]]:
 def facts(trajectory: Trajectory) -> Hindsight:
     """Read the facts of a finished episode."""
     shown = [*(step.observation for step in trajectory.steps), trajectory.final_observation][1:]
-    searches, answer = [], ""
+    searches, answer, answered = [], "", None
     for index, (step, text) in enumerate(zip(trajectory.steps, shown, strict=True)):
         kind, content = _read(step.action)
         if kind == "search":
             searches.append(Search(content, text, index))
         elif kind == "answer":
-            answer = content
+            answer, answered = content, index
     name, roles = _subject(trajectory.goal), _roles(trajectory.goal)
     if trajectory.success:
         path = _path(trajectory.goal, [_by_name(search, trajectory.goal, name) for search in searches], answer)
         return Hindsight(True, _short(answer), path, name, roles)
-    mistake, culprit = _mistake(trajectory, searches, answer, len(roles) + 1)
-    return Hindsight(False, _short(answer), (), name, roles, mistake, _short(culprit))
+    mistake, again = _mistake(trajectory, searches, answer, len(roles) + 1)
+    culprit, step = (again.query, again.step) if again else (answer, answered) if mistake in _BY_ANSWER else ("", None)
+    return Hindsight(False, _short(answer), (), name, roles, mistake, _short(culprit), step)
 
 
 # ---- words
@@ -181,8 +186,8 @@ def _step_skills(known: Hindsight, trajectory: Trajectory) -> tuple[tuple[int, s
         kind, text = _read(step.action)
         if known.success and (index in useful or kind == "answer"):
             told.append((index, f"{kind} {_short(useful.get(index, text))} now."))
-        elif known.culprit and _short(text) == known.culprit:
-            told.append((index, f"do not {kind} {_short(text)} now."))
+        elif index == known.step:
+            told.append((index, f"do not {kind} {known.culprit} now."))
     return tuple(told)
 
 
@@ -265,22 +270,22 @@ def _bridge(query: str, earlier: Sequence[Search], question: str) -> str:
     return ""
 
 
-def _mistake(trajectory: Trajectory, searches: Sequence[Search], answer: str, hops: int) -> tuple[Mistake, str]:
-    """What stood between the episode and its goal, and the query or answer that it is about."""
+def _mistake(trajectory: Trajectory, searches: Sequence[Search], answer: str, hops: int) -> tuple[Mistake, Search | None]:
+    """What stood between the episode and its goal, and the search that was made again where it is that."""
     queries = [_plain(search.query) for search in searches]
-    again = [search.query for number, search in enumerate(searches) if queries[number] in queries[:number]]
+    again = [search for number, search in enumerate(searches) if queries[number] in queries[:number]]
     if answer and not searches:
-        return "not_searched", answer
+        return "not_searched", None
     if any(_is_whole(search.query, trajectory.goal) for search in searches):
-        return "whole_question", ""
+        return "whole_question", None
     if again:
         return "repeated", again[0]
     if not answer:
         idle = sum(not _read(step.action)[0] for step in trajectory.steps)
-        return ("no_action" if 2 * idle >= len(trajectory.steps) else "unanswered"), ""
+        return ("no_action" if 2 * idle >= len(trajectory.steps) else "unanswered"), None
     if not any(_says(search.shown, answer) for search in searches):
-        return "unread", answer
-    return ("early" if len(searches) < hops else "misread"), answer
+        return "unread", None
+    return ("early" if len(searches) < hops else "misread"), None
 
 
 def _subject(question: str) -> str:

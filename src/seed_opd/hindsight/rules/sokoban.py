@@ -126,11 +126,13 @@ def _failed(rooms: Sequence[Room], actions: Sequence[str], legs: tuple[Leg, ...]
         if distance(rooms[step + 1]) is None:
             kind = _dead_end(rooms[step + 1], box + rooms[step].steps[direction])
             return Hindsight(boxes, legs, kind, direction, rooms[step].place(box), step)
-    useless = Counter(action for action, (before, after) in zip(actions, pairwise(rooms), strict=True) if before == after)
+    in_vain = [step for step, (before, after) in enumerate(pairwise(rooms)) if before == after]
+    useless = Counter(actions[step] for step in in_vain)
     moves = [action for action in useless if action in SIDES]
     if moves and useless.total() >= max(3, len(actions) / 2):
         worst = max(moves, key=lambda action: useless[action])
-        return Hindsight(boxes, legs, "blocked", worst, step=actions.index(worst))
+        first = next(step for step in in_vain if actions[step] == worst)
+        return Hindsight(boxes, legs, "blocked", worst, step=first)
     if not pushes:
         return Hindsight(boxes, legs, "no_push")
     return Hindsight(boxes, legs, "back_and_forth" if len(pushes) > sum(leg.times for leg in legs) else "slow")
