@@ -147,8 +147,8 @@ def facts(trajectory: Trajectory) -> Hindsight:
         path = _path(trajectory.goal, [_by_name(search, trajectory.goal, name) for search in searches], answer)
         return Hindsight(True, _short(answer), path, name, roles)
     mistake, again = _mistake(trajectory, searches, answer, len(roles) + 1)
-    culprit, step = (again.query, again.step) if again else (answer, answered) if mistake in _BY_ANSWER else ("", None)
-    return Hindsight(False, _short(answer), (), name, roles, mistake, _short(culprit), step)
+    culprit, at = (again.query, again.step) if again else (answer, answered) if mistake in _BY_ANSWER else ("", None)
+    return Hindsight(False, _short(answer), (), name, roles, mistake, _short(culprit), at)
 
 
 # ---- words
