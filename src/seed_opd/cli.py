@@ -231,13 +231,14 @@ def play(
     from seed_opd.environments import make
     from seed_opd.environments.play import parse_task, photographer, play_json, play_person
 
+    if model:
+        from seed_opd.training.watch import environment_of, watch  # torch takes seconds, which a script should not wait for
+
+        live = environment_of(recipe, environment)
+        watch(recipe, model, live, live.open(file) if file else parse_task(live, task or live.example), console)
+        return
     live = make(environment)
     chosen = live.open(file) if file else parse_task(live, task or live.example)
-    if model:
-        from seed_opd.training.watch import watch  # torch takes seconds, which a script should not wait for
-
-        watch(recipe, model, live, chosen, console)
-        return
     looking = {"look": photographer(live, pictures)} if pictures else {}
     if json:
         play_json(live, chosen, sys.stdin, _line, **looking)

@@ -17,10 +17,13 @@ from seed_opd.errors import UserError
 from seed_opd.hindsight.views import ConversationView, DocumentView
 from seed_opd.policy.context import Style, TranscriptContext, make_context
 from seed_opd.policy.engine import Sampling
+from seed_opd.policy.language_model import response_logprobs
 from seed_opd.policy.loading import Placement, load_policy, load_reference, load_tokenizer
 from seed_opd.policy.pictures import decode, encode, mark_of
 from seed_opd.policy.rollout import Assignment, Player
+from seed_opd.policy.samples import Sample
 from seed_opd.policy.torch_engine import TorchEngine
+from seed_opd.processes import join
 from seed_opd.trajectory import IMAGE, Trajectory
 from seeing import OWN, SIDE, write_model
 
@@ -176,3 +179,20 @@ def test_a_forgotten_picture_is_an_error(engine: TorchEngine) -> None:
     assert engine.eye is not None
     with pytest.raises(UserError, match="number -5 has been forgotten"):
         engine.eye.inputs(torch.tensor([[1, -5, -5, 2]]))
+
+
+def test_it_learns_the_same_in_pieces(folder: Path) -> None:
+    """One sample per micro-batch, five for two processes, and one without a picture: every pass needs all processes."""
+    join("cpu")
+    place = Placement(sharded=True)
+    engine = TorchEngine(load_policy(folder, place), load_tokenizer(folder), micro_batch_tokens=1)
+    context, trajectories = played(engine_of(folder), steps=2)
+    seen = [sample for trajectory in trajectories for sample in context.samples(trajectory)]
+    samples = [*seen, Sample((5, 6, 7, 8), ((2, 4),)), seen[0]]
+    weights = [{"weight": torch.linspace(0.5, 1, sample.response_tokens)} for sample in samples]
+    engine.train(samples, weights, lambda log_probs, signal: {"likelihood": -(log_probs * signal["weight"]).sum()})
+    plain = load_policy(folder, Placement())
+    flat, _ = response_logprobs(plain, samples)
+    (-(flat * torch.cat([one["weight"] for one in weights])).sum()).backward()
+    norm = torch.cat([p.grad.flatten() for p in plain.model.parameters() if p.grad is not None]).norm()
+    assert engine.step(1e-3)["grad_norm/total"] == pytest.approx(float(norm), rel=1e-4)

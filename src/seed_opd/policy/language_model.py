@@ -37,10 +37,10 @@ class LanguageModel(nn.Module):
         return torch.cat([taken for taken, _ in chunks]), torch.cat([entropy for _, entropy in chunks])
 
     def _inputs(self, ids: Tensor) -> dict[str, Tensor]:
-        inputs = self.eye.inputs(ids) if self.eye else {"input_ids": ids}
-        if self.eye and "image_grid_thw" in inputs:
-            inputs["position_ids"] = self.eye.positions(self.model, inputs)
-        return inputs
+        if self.eye is None:
+            return {"input_ids": ids}
+        positions = self.eye.positions(self.model, ids)
+        return self.eye.inputs(ids) | ({} if positions is None else {"position_ids": positions})
 
     def _score(self, hidden: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """(chunk, width), (chunk,) -> log-probs (chunk,), entropies (chunk,) without gradient."""

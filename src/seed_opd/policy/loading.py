@@ -129,7 +129,7 @@ def _kind(config: PreTrainedConfig) -> Any:
 
 def _load_eye(path: Path | str, model: PreTrainedModel, options: Mapping[str, Any]) -> Eye | None:
     """What turns pictures into tokens for a model that sees, as far as its architecture counts positions as Qwen's do."""
-    if not hasattr(model.base_model, "get_rope_index"):
+    if not Eye.fits(model):
         return None
     try:
         return Eye.of(model, AutoImageProcessor.from_pretrained(path, use_fast=False, **options))

@@ -50,6 +50,14 @@ class Eye:
         self.end_id = end_id
         self._seen = lru_cache(maxsize=256)(self._look)
 
+    @staticmethod
+    def fits(model: PreTrainedModel) -> bool:
+        """Whether a model marks pictures and counts positions as Qwen's do."""
+        known = all(
+            hasattr(model.config, name) for name in ("image_token_id", "vision_start_token_id", "vision_end_token_id")
+        )
+        return known and hasattr(model.base_model, "get_rope_index")
+
     @classmethod
     def of(cls, model: PreTrainedModel, processor: Any) -> Eye:
         config = model.config
@@ -60,6 +68,10 @@ class Eye:
         mark = _remember(image)
         frames, rows, columns = self._seen(image).grid
         return [self.start_id, *[mark] * (frames * rows * columns // self.processor.merge_size**2), self.end_id]
+
+    def grids(self, ids: Tensor) -> list[tuple[int, int, int]]:
+        """The grids of the pictures in ids (rows, tokens), in order."""
+        return [self._of(mark).grid for row in ids.tolist() for mark, _ in groupby(row) if mark < 0]
 
     def inputs(self, ids: Tensor) -> dict[str, Tensor]:
         """What the model is given for ids (rows, tokens): these for text; with pictures, patches and their grids too.
@@ -76,11 +88,19 @@ class Eye:
             "image_grid_thw": torch.tensor([one.grid for one in seen], device=ids.device),  # (pictures, 3)
         }
 
-    def positions(self, model: PreTrainedModel, inputs: dict[str, Tensor]) -> Tensor:
-        """Where each token stands in time, height and width, (3, rows, tokens), as the model counts."""
-        ids, core = inputs["input_ids"], cast(Any, model.base_model)
-        pictured = (ids == self.image_id).int()
-        positions: Tensor = core.get_rope_index(ids, mm_token_type_ids=pictured, image_grid_thw=inputs["image_grid_thw"])[0]
+    def positions(self, model: PreTrainedModel, ids: Tensor) -> Tensor | None:
+        """Where each of ids (rows, tokens) stands in time, height and width, (3, rows, tokens), as the model counts.
+
+        None without pictures, where that is its column.
+        """
+        grids = self.grids(ids)
+        if not grids:
+            return None
+        pictured = (ids < 0).int()
+        found = cast(Any, model.base_model).get_rope_index(
+            ids.clamp(min=0), mm_token_type_ids=pictured, image_grid_thw=torch.tensor(grids, device=ids.device)
+        )
+        positions: Tensor = found[0]
         return positions
 
     def _of(self, mark: int) -> Seen:
@@ -109,12 +129,20 @@ def mark_of(image: str) -> int:
 
 
 def encode(pixels: Any) -> str:
-    """Pixels (height, width, 3) of 8 bits as a PNG file in base64."""
+    """Pixels (height, width, 3) of 8 bits, or a Pillow image, as a PNG file in base64."""
     from PIL import Image  # only environments that are seen need Pillow
 
     stream = io.BytesIO()
-    Image.fromarray(pixels).save(stream, format="PNG", compress_level=6)
+    drawn = pixels if isinstance(pixels, Image.Image) else Image.fromarray(pixels)
+    drawn.save(stream, format="PNG", compress_level=6)
     return base64.b64encode(stream.getvalue()).decode()
+
+
+def blank() -> str:
+    """A small picture of nothing."""
+    from PIL import Image
+
+    return encode(Image.new("RGB", (64, 64)))
 
 
 def decode(image: str) -> Any:

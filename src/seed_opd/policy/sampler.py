@@ -211,8 +211,10 @@ class TorchSampler:
 
     def _positions(self, ids: Sequence[int]) -> Tensor | None:
         """Where each token of a prompt stands, (3, tokens), if that is not its column."""
-        inputs = self.eye.inputs(torch.tensor([ids], device=self.model.device)) if self.eye else {}
-        return self.eye.positions(self.model, inputs)[:, 0] if self.eye and "image_grid_thw" in inputs else None
+        if self.eye is None:
+            return None
+        positions = self.eye.positions(self.model, torch.tensor([ids], device=self.model.device))
+        return None if positions is None else positions[:, 0]
 
     def _places(self, places: Sequence[int], columns: Tensor) -> Tensor:
         """The positions of what is read, (rows, tokens), or (3, rows, tokens) where pictures take less room than tokens."""

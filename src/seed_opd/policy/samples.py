@@ -24,6 +24,10 @@ class Sample:
         return sum(end - start for start, end in self.spans)
 
     @property
+    def has_pictures(self) -> bool:
+        return min(self.token_ids, default=0) < 0
+
+    @property
     def positions(self) -> list[int]:
         """Indices of the response tokens in `token_ids`."""
         return [index for start, end in self.spans for index in range(start, end)]

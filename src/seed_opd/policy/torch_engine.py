@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import nullcontext
+from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -19,13 +20,18 @@ from seed_opd.policy.adapters import adapters_off, has_adapters, merged
 from seed_opd.policy.engine import Constraint, Loss, Sampled, Sampler, Sampling, Signals
 from seed_opd.policy.language_model import LanguageModel, response_logprobs
 from seed_opd.policy.loading import load_model
+from seed_opd.policy.pictures import blank
 from seed_opd.policy.sampler import TorchSampler
 from seed_opd.policy.samples import Sample, batches_by_tokens
 from seed_opd.policy.sharding import hold_pieces, hold_whole, in_pieces, whole
 from seed_opd.processes import add_up, count, from_main, is_main, most, rank, spread
 
 FILLER = Sample((0, 0), ((1, 2),))
-"""What a process computes, for nothing, while others still have samples: their forward passes need all processes."""
+"""What a process computes, for nothing, while others still have samples: their passes need all processes.
+
+Where samples have pictures, so does the filler, and a micro-batch without any gets it too: the layers that see are cut
+into pieces as well.
+"""
 
 
 class TorchEngine:
@@ -132,22 +138,35 @@ class TorchEngine:
         mine = order[rank() :: count()]  # each process gets its part of the long and of the short ones
         batches = batches_by_tokens([len(samples[index].token_ids) for index in mine], self.micro_batch_tokens)
         rounds = most(len(batches))
+        filler = self._pictured_filler if any(sample.has_pictures for sample in samples) else FILLER
         sums: dict[str, float] = {}
         for batch in batches:
             indices = [mine[place] for place in batch]
-            self._accumulate([samples[index] for index in indices], [signals[index] for index in indices], loss, sums)
+            parts = [samples[index] for index in indices]
+            unseeing = filler.has_pictures and not any(sample.has_pictures for sample in parts)
+            self._accumulate(parts, [signals[index] for index in indices], loss, sums, [filler] if unseeing else [])
         for _ in range(rounds - len(batches)):
-            (response_logprobs(self.policy, [FILLER])[0] * 0.0).sum().backward()
+            (response_logprobs(self.policy, [filler])[0] * 0.0).sum().backward()
         return {name: value**0.5 if name.startswith("signal/") else value for name, value in add_up(sums).items()}
 
-    def _accumulate(self, samples: list[Sample], signals: list[Signals], loss: Loss, sums: dict[str, float]) -> None:
-        """Add the gradient of one micro-batch, and what is logged about it."""
-        flat, entropy = response_logprobs(self.policy, samples)  # (tokens,)
+    @cached_property
+    def _pictured_filler(self) -> Sample:
+        assert self.eye is not None  # samples with pictures came through it
+        ids = (*self.eye.ids(blank()), 0)
+        return Sample(ids, ((len(ids) - 1, len(ids)),))
+
+    def _accumulate(
+        self, samples: list[Sample], signals: list[Signals], loss: Loss, sums: dict[str, float], fillers: list[Sample]
+    ) -> None:
+        """Add the gradient of one micro-batch, and what is logged about it; fillers are computed and count nothing."""
+        everything, entropy = response_logprobs(self.policy, [*samples, *fillers])  # (tokens,)
+        flat, entropy = (part[: len(part) - len(fillers)] for part in (everything, entropy))
         live = flat.detach().requires_grad_()  # the model's backward pass is to begin once, not once a component
         parts = loss(live, _concatenate(signals, flat.device))
         gradients = {name: torch.autograd.grad(part, live, retain_graph=True)[0] for name, part in parts.items()}
         # FSDP takes the mean over processes, and the loss is a sum
-        flat.backward(count() * torch.stack(list(gradients.values())).sum(dim=0))
+        total = count() * torch.stack(list(gradients.values())).sum(dim=0)
+        everything.backward(torch.cat([total, total.new_zeros(len(fillers))]))
         _add(sums, "entropy", entropy.sum())
         for name, part in parts.items():
             _add(sums, f"loss/{name}", part.detach())

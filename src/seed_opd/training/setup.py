@@ -31,14 +31,20 @@ class Parts:
     player: Player
 
 
-def set_up(config: Config, *, model: Path | None = None, with_reference: bool = False) -> Parts:
-    """Load the model and build everything around it; `model` replaces the config's.
+def set_up(
+    config: Config,
+    *,
+    model: Path | None = None,
+    with_reference: bool = False,
+    environment: Environment | None = None,
+) -> Parts:
+    """Load the model and build everything around it; `model` and `environment` replace the config's.
 
     The reference policy is the model that is loaded here, before it learns.
     """
     if config.threads is not None:
         torch.set_num_threads(config.threads)
-    environment = make(config.environment.name, **config.environment.options)
+    environment = environment or make(config.environment.name, **config.environment.options)
     engine = make_engine(config, model or model_path(config.model.path), with_reference)
     _check_sight(config, environment, engine)
     context = make_context(
