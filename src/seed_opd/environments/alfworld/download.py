@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 
 from seed_opd.environments.alfworld.games import PACKAGED, open_path, original_places
+from seed_opd.environments.storage import DATA
 from seed_opd.errors import UserError
 
 URL = "https://github.com/alfworld/alfworld/releases/download/0.4.0/json_2.1.2_tw-pddl.zip"
@@ -24,7 +25,7 @@ def report() -> Iterator[str]:
     yield f"Packaged games: {_contents(PACKAGED)}"
     places = original_places()
     if not places:
-        yield "Original games: SEED_OPD_DATA is not set, so they were not looked for; set it to the folder to keep data in."
+        yield f"Original games: {DATA} is not set, so they were not looked for; set it to the folder to keep data in."
         return
     found = next((place for place in places if place.exists()), None)
     yield f"Original games: looked for {', '.join(map(str, places))}."

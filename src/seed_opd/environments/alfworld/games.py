@@ -15,14 +15,14 @@ import zipfile
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from seed_opd.environments.alfworld.engine import Game, load
+from seed_opd.environments.storage import DATA, cache_folder, made_once, original_folder
 from seed_opd.errors import UserError
 
-DATA = "SEED_OPD_DATA"
 PACKAGED = Path(__file__).with_name("games.tar.xz")
 GAME = "game.tw-pddl"
 TARS = (".tar", ".tar.xz", ".tar.gz", ".tgz")
@@ -100,7 +100,9 @@ class GameStore(ABC):
             raise UserError(f"games: there is no <split>/<task>/<trial>/{GAME} in {self.source}.")
         return files
 
-    _all_solvable = False
+    @property
+    def _all_solvable(self) -> bool:
+        return False
 
     @abstractmethod
     def _paths(self) -> Iterator[str]: ...
@@ -126,12 +128,15 @@ class FolderStore(GameStore):
 
 
 class ZipStore(GameStore):
-    """Games in a zip, which is `source` itself or was made of it."""
+    """Games in a zip, which is `source` itself or is made of it when a game is first asked for."""
 
-    def __init__(self, source: Path, archive: Path) -> None:
-        super().__init__(source)
-        self._path = archive
-        self._all_solvable = self._zip.comment == ONLY_SOLVABLE
+    @cached_property
+    def _path(self) -> Path:
+        return _as_zip(self.source) if self.source.name.endswith(TARS) else self.source
+
+    @property
+    def _all_solvable(self) -> bool:
+        return self._zip.comment == ONLY_SOLVABLE
 
     @property
     def _zip(self) -> zipfile.ZipFile:
@@ -167,9 +172,9 @@ def open_games(games: str | None = None) -> GameStore:
 
 def original_places() -> list[Path]:
     """Where the original games may lie, the preferred place first; empty if SEED_OPD_DATA is not set."""
-    if not os.environ.get(DATA):
+    folder = original_folder("alfworld")
+    if folder is None:
         return []
-    folder = Path(os.environ[DATA]).expanduser() / "alfworld"
     return [folder / "json_2.1.1", folder / "json_2.1.1.tar.xz", *sorted(folder.glob("json_*.zip"))]
 
 
@@ -184,10 +189,8 @@ def open_path(path: Path) -> GameStore:
 def _open(path: Path) -> GameStore:
     if path.is_dir():
         return FolderStore(path)
-    if path.name.endswith(TARS):
-        return ZipStore(path, _as_zip(path))
-    if zipfile.is_zipfile(path):
-        return ZipStore(path, path)
+    if path.name.endswith(TARS) or zipfile.is_zipfile(path):
+        return ZipStore(path)
     raise UserError(f"games: {path} is neither a folder nor a .zip nor a tar archive.")
 
 
@@ -198,23 +201,16 @@ def _open_zip(path: Path, process: int) -> zipfile.ZipFile:
 
 def _as_zip(path: Path) -> Path:
     """The solvable games of a tar as a zip in the cache folder, made now if it is not there."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "seed-opd"
-    target = folder / f"alfworld-{hashlib.sha256(path.read_bytes()).hexdigest()[:16]}.zip"
-    if target.exists():
-        return target
-    log.warning("games: %s is indexed in %s; this is done once", path, folder)
-    temporary = target.with_suffix(f".{os.getpid()}")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-            archive.comment = ONLY_SOLVABLE
-            for name, content in _members(path):
-                if json.loads(content).get("solvable"):
-                    archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
-        os.replace(temporary, target)
-    except OSError as error:
-        raise UserError(f"games: {path} cannot be indexed in {folder} ({error}); set XDG_CACHE_HOME.") from error
-    return target
+    target = cache_folder() / f"alfworld-{hashlib.sha256(path.read_bytes()).hexdigest()[:16]}.zip"
+    return made_once(target, f"games: {path}", partial(_write_solvable, path))
+
+
+def _write_solvable(path: Path, target: Path) -> None:
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.comment = ONLY_SOLVABLE
+        for name, content in _members(path):
+            if json.loads(content).get("solvable"):
+                archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
 
 
 def _members(path: Path) -> Iterator[tuple[str, bytes]]:

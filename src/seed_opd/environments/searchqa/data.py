@@ -7,7 +7,6 @@ Splits are put together by "+": `NQ-open.dev+r1searcher_bamboogle` is one panel 
 from __future__ import annotations
 
 import hashlib
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import cache, cached_property
@@ -16,10 +15,12 @@ from pathlib import Path
 from seed_opd.environments.searchqa.encyclopaedia import PACKAGED, packaged, packaged_questions
 from seed_opd.environments.searchqa.passages import Corpus, read_corpus
 from seed_opd.environments.searchqa.questions import ENDINGS, Question, read_questions
+from seed_opd.environments.storage import DATA, original_folder
 from seed_opd.errors import UserError
 
-DATA = "SEED_OPD_DATA"
 CORPUS = "corpus.jsonl"
+ORIGINALS = "searchqa"
+"""Their folder under SEED_OPD_DATA."""
 ALIASES = {"seen": "valid_seen", "unseen": "valid_unseen"}
 
 
@@ -126,7 +127,7 @@ def open_data(questions: str | None = None) -> Data:
         if not path.exists():
             raise UserError(f"questions: {path} does not exist; give a folder with question files, or one of them.")
         return _folder(path.resolve())
-    folder = original_folder()
+    folder = original_folder(ORIGINALS)
     if folder and folder.is_dir():
         return _folder(folder)
     if questions is None:
@@ -135,15 +136,10 @@ def open_data(questions: str | None = None) -> Data:
     raise UserError(f"questions: there are no originals (looked: {looked}); set {DATA} to the folder with searchqa/ in it.")
 
 
-def original_folder() -> Path | None:
-    """Where the original data may lie; None if SEED_OPD_DATA is not set."""
-    return Path(os.environ[DATA]).expanduser() / "searchqa" if os.environ.get(DATA) else None
-
-
 def report() -> Iterator[str]:
     """Sentences about the data: what is in the package, and what was found of the originals."""
     yield _contents("Packaged questions", _generated())
-    folder = original_folder()
+    folder = original_folder(ORIGINALS)
     if folder is None:
         yield f"Original questions: {DATA} is not set, so they were not looked for; set it to the folder to keep data in."
     elif folder.is_dir():

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import mmap
-import os
-import shutil
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import nan, prod
 from pathlib import Path
 from typing import Any
@@ -21,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from seed_opd.environments.storage import cache_folder, made_once
 from seed_opd.environments.webshop import search
 from seed_opd.environments.webshop.products import Product
 from seed_opd.environments.webshop.sources import Source, find
@@ -34,8 +32,6 @@ PRODUCTS_KEPT = 4096
 
 CATALOGUES_KEPT = 16
 """Open catalogues that are shared by the environments of a process."""
-
-log = logging.getLogger(__name__)
 
 
 class Catalogue:
@@ -81,37 +77,13 @@ def _open(name: str, folder: Path) -> Catalogue:
 
 def _compiled(source: Source) -> Path:
     """The compiled folder of a source, made now if it is not there."""
-    cache_folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "seed-opd"
-    target = cache_folder / f"webshop-{FORMAT}-{source.key}"
-    if target.exists():
-        return target
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
-    log.info("webshop: %s is indexed in %s; this is done once", source.name, target)
-    try:
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir(parents=True)
-        compile_catalogue(source, temporary)
-        _move(temporary, target)
-    except OSError as error:
-        raise UserError(
-            f"webshop: {source.name} cannot be indexed in {cache_folder} ({error}); set XDG_CACHE_HOME."
-        ) from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-    return target
-
-
-def _move(temporary: Path, target: Path) -> None:
-    """Put a folder in its place, unless another process was quicker."""
-    try:
-        os.rename(temporary, target)
-    except OSError:
-        if not target.exists():
-            raise
+    target = cache_folder() / f"webshop-{FORMAT}-{source.key}"
+    return made_once(target, f"webshop: {source.name}", partial(compile_catalogue, source))
 
 
 def compile_catalogue(source: Source, folder: Path) -> None:
-    """Write the compiled form of a source into an empty folder; raises UserError for bad data or none."""
+    """Write the compiled form of a source into a new folder; raises UserError for bad data or none."""
+    folder.mkdir()
     writer = _Writer(folder)
     search.build(writer.texts(source.products()), folder / "index")
     writer.finish(source)

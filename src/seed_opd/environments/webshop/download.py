@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seed_opd.environments.storage import DATA
 from seed_opd.environments.webshop.catalogue import open_catalogue
-from seed_opd.environments.webshop.sources import DATA, original_places
+from seed_opd.environments.webshop.sources import original_places
 
 FILES = "items_shuffle_1000.json, items_ins_v2_1000.json and items_human_ins.json"
 HOW = "https://github.com/princeton-nlp/WebShop (setup.sh names where they are)"

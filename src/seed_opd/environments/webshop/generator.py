@@ -18,6 +18,9 @@ import yaml
 from seed_opd.environments.webshop.products import Product
 
 SEED = "webshop/catalogue"
+VERSION = 1
+"""It changes with the products that a seed makes."""
+
 PRODUCTS_PER_KIND = 10
 FEATURES, IN_TITLE, ASKED = 4, 2, 2
 FEWEST_VALUES, MOST_VALUES = 2, 4

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from seed_opd.environments.storage import DATA, original_folder
 from seed_opd.environments.webshop import generator
 from seed_opd.environments.webshop.json_files import read_array, read_object
 from seed_opd.environments.webshop.products import Product, read_products
 from seed_opd.errors import UserError
 
-DATA = "SEED_OPD_DATA"
 GENERATED = "generated"
 ITEMS = "items_shuffle"
 PREFERRED = (f"{ITEMS}_1000.json", f"{ITEMS}.json")
@@ -101,8 +100,7 @@ class Generated:
 
     @property
     def key(self) -> str:
-        text = json.dumps([product.to_json() for product in self.products()])
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return f"{GENERATED}-{generator.VERSION}-{self.seed}"
 
     def products(self) -> Iterator[Product]:
         return generator.products(self.seed)
@@ -135,10 +133,8 @@ def find(catalogue: str | None) -> Source:
 
 def original_places() -> list[Path]:
     """Where the original products may lie, the preferred place first; empty if SEED_OPD_DATA is not set."""
-    if not os.environ.get(DATA):
-        return []
-    folder = Path(os.environ[DATA]).expanduser() / "webshop"
-    return [folder / name for name in PREFERRED]
+    folder = original_folder("webshop")
+    return [folder / name for name in PREFERRED] if folder else []
 
 
 def _seed(catalogue: str) -> int:

@@ -6,10 +6,9 @@ Search is exact, or by faiss's HNSW graph where that is asked for. E5 models wan
 from __future__ import annotations
 
 import hashlib
-import logging
-import os
 import threading
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +16,13 @@ import numpy as np
 
 from seed_opd.environments.searchqa.passages import Corpus
 from seed_opd.environments.searchqa.retrievers.base import Hit
+from seed_opd.environments.storage import cache_folder, made_once
 from seed_opd.errors import UserError
 
 LONGEST = 256
 """Tokens of a passage or a query that are read (e5-base-v2 in Search-R1)."""
 
 NEIGHBOURS = 32  # links of a passage in the HNSW graph, faiss's default
-
-log = logging.getLogger(__name__)
 
 
 class DenseRetriever:
@@ -52,8 +50,10 @@ class DenseRetriever:
         self._model = _load(model)
         identity = f"{_hash_of(model)} {query_prefix!r} {passage_prefix!r} {LONGEST} {corpus.fingerprint}"
         self._identity = hashlib.sha256(identity.encode()).hexdigest()
-        file = (cache or _cache_folder()) / f"embeddings-{self._identity[:16]}.npy"
-        self._matrix = self._embeddings(file, passage_prefix)  # (passages, dimensions)
+        file = (cache or cache_folder()) / f"embeddings-{self._identity[:16]}.npy"
+        what = f"retriever: the embeddings of {self.size:,} passages"
+        made_once(file, what, partial(self._embed, passage_prefix), lambda path: _is_whole(path, self.size))
+        self._matrix = np.load(file, allow_pickle=False, mmap_mode="r")  # (passages, dimensions)
         self._graph = _graph(self._matrix) if faiss else None
 
     @property
@@ -88,20 +88,9 @@ class DenseRetriever:
         pairs = zip(indices, scores, strict=True)
         return [Hit(self._corpus.passages[index], float(score)) for index, score in pairs if index >= 0]
 
-    def _embeddings(self, file: Path, prefix: str) -> np.ndarray:
-        kept = _kept(file)
-        if kept is not None and len(kept) == self.size:
-            return kept
-        log.warning("retriever: %s passages are embedded and kept in %s; this is done once", f"{self.size:,}", file)
-        matrix = self._encode([f"{prefix}{passage.title}\n{passage.text}" for passage in self._corpus.passages])
-        temporary = file.with_name(f".{file.stem}.{os.getpid()}.npy")
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            np.save(temporary, matrix, allow_pickle=False)
-            os.replace(temporary, file)
-        except OSError as error:
-            raise UserError(f"retriever: embeddings cannot be kept in {file} ({error}); set XDG_CACHE_HOME.") from error
-        return matrix
+    def _embed(self, prefix: str, file: Path) -> None:
+        texts = [f"{prefix}{passage.title}\n{passage.text}" for passage in self._corpus.passages]
+        np.save(file, self._encode(texts), allow_pickle=False)
 
     def _encode(self, texts: Sequence[str]) -> np.ndarray:
         with self._lock:
@@ -110,12 +99,12 @@ class DenseRetriever:
             ).astype(np.float32)
 
 
-def _kept(file: Path) -> np.ndarray | None:
-    """Embeddings from the disk, if they are whole."""
+def _is_whole(file: Path, size: int) -> bool:
+    """Whether embeddings of so many passages are on the disk."""
     try:
-        return np.load(file, allow_pickle=False, mmap_mode="r") if file.exists() else None
+        return file.exists() and len(np.load(file, allow_pickle=False, mmap_mode="r")) == size
     except (OSError, ValueError):
-        return None
+        return False
 
 
 def _load(model: str) -> Any:
@@ -145,10 +134,6 @@ def _hash_of(model: str) -> str:
     ):
         digest.update(file.name.encode() + hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()
-
-
-def _cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "seed-opd"
 
 
 def _graph(matrix: np.ndarray) -> Any:
