@@ -181,14 +181,15 @@ def test_a_forgotten_picture_is_an_error(engine: TorchEngine) -> None:
         engine.eye.inputs(torch.tensor([[1, -5, -5, 2]]))
 
 
-def test_it_learns_the_same_in_pieces(folder: Path) -> None:
-    """One sample per micro-batch, five for two processes, and one without a picture: every pass needs all processes."""
+@pytest.mark.parametrize("texts", [0, 1])
+def test_it_learns_the_same_in_pieces(folder: Path, texts: int) -> None:
+    """One sample per micro-batch, five with pictures for two processes: beside the last one is a filler, or a text."""
     join("cpu")
     place = Placement(sharded=True)
     engine = TorchEngine(load_policy(folder, place), load_tokenizer(folder), micro_batch_tokens=1)
     context, trajectories = played(engine_of(folder), steps=2)
     seen = [sample for trajectory in trajectories for sample in context.samples(trajectory)]
-    samples = [*seen, Sample((5, 6, 7, 8), ((2, 4),)), seen[0]]
+    samples = [*seen, *seen[:2], *[Sample((5, 6, 7, 8), ((2, 4),))] * texts]
     weights = [{"weight": torch.linspace(0.5, 1, sample.response_tokens)} for sample in samples]
     engine.train(samples, weights, lambda log_probs, signal: {"likelihood": -(log_probs * signal["weight"]).sum()})
     plain = load_policy(folder, Placement())

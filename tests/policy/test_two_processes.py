@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.parametrize(("suite", "tests"), [("test_torch_engine.py", "InPieces"), ("test_pictures.py", "in_pieces and qwen3_vl")])
+@pytest.mark.parametrize(
+    ("suite", "tests"), [("test_torch_engine.py", "InPieces"), ("test_pictures.py", "in_pieces and qwen3_vl")]
+)
 def test_two_processes_do_what_one_does(suite, tests):
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m"]
     command = ["pytest", "-x", "-p", "no:cacheprovider", str(Path(__file__).parent / suite), "-k", tests]

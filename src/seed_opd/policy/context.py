@@ -39,6 +39,7 @@ class ChatTemplate:
         self.options = options or {}
         self.eye = eye
         self.end_id: int = tokenizer.eos_token_id
+        self._control = [token.content for token in tokenizer.added_tokens_decoder.values() if token.special]
         self.user_turn = lru_cache(maxsize=8192)(self._user_turn)
         self._openings = lru_cache(maxsize=1024)(self._opening)
 
@@ -50,19 +51,25 @@ class ChatTemplate:
         return list(self._openings(message, tuple(images)))
 
     def _opening(self, message: str, images: tuple[str, ...]) -> tuple[int, ...]:
-        return tuple(self._encode(self._render([{"role": "user", "content": message}]), images))
+        return tuple(self._encode(self._render([{"role": "user", "content": self._harmless(message)}]), images))
 
     def _user_turn(self, message: str, images: tuple[str, ...] = ()) -> tuple[int, ...]:
         """Token ids between an answer and the next one, the answer's end token first."""
         messages = [
             {"role": "user", "content": "-"},
             {"role": "assistant", "content": self._MARK},
-            {"role": "user", "content": message},
+            {"role": "user", "content": self._harmless(message)},
         ]
         ids = self._encode(self._render(messages).rpartition(self._MARK)[2], images)
         if ids[0] != self.end_id:
             ids = [self.end_id, *ids]
         return tuple(ids)
+
+    def _harmless(self, message: str) -> str:
+        """A message in which no text of a page, a passage or a skill can end a turn: control tokens are taken apart."""
+        for token in self._control:
+            message = message.replace(token, f"{token[0]} {token[1:]}")
+        return message
 
     def _render(self, messages: list[dict[str, str]]) -> str:
         return str(self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **self.options))
