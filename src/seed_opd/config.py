@@ -264,6 +264,14 @@ def dump(config: Config) -> str:
     return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False)
 
 
+def written(path: Path) -> Config | None:
+    """The config that a run wrote down, with the defaults of what is new since; None where it cannot be read as one."""
+    try:
+        return Config.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, yaml.YAMLError):
+        return None
+
+
 def recipes() -> list[str]:
     """Names of the packaged recipes."""
     return packaged("recipes")

@@ -7,7 +7,7 @@ import json
 from seed_opd.report.gap_classes import gap_classes
 from seed_opd.trajectory import Step, Task, Trajectory, write_jsonl
 
-TEXTS = ["<th", "ink>", "find", "</think>", "<action>", "go", "</action>"]
+TEXTS = ["<th", "ink>", "find", "</think>", "<b>", "<action>", "go", "</action>", "."]
 
 
 def write(folder, skill):
@@ -15,7 +15,7 @@ def write(folder, skill):
     write_jsonl(
         folder / "trajectories" / "update-0001.jsonl", [Trajectory(Task("e", "train", 0), "g", "c", (step,), True, 1.0)]
     )
-    ordinary = [0.0, -0.05, -1.0, -0.1, -0.2, -2.0, 0.0]
+    ordinary = [0.0, -0.05, -1.0, -0.1, 0.0, -0.2, -2.0, 0.0, -0.5]
     for name, row in (("gaps", {"advantage": 1.0, "ordinary": [ordinary], "skill": skill}), ("tokens", {"tokens": [TEXTS]})):
         (folder / name).mkdir()
         (folder / name / "update-0001.jsonl").write_text(json.dumps(row) + "\n")
@@ -23,11 +23,12 @@ def write(folder, skill):
 
 
 def test_gaps_are_summed_by_tag_and_certainty(tmp_path):
-    """0.9 is exp(-0.105): -0.1 is sure, -0.2 is open. "<th" stands before any whole tag."""
-    write(tmp_path, [[-0.5, -0.05, -0.25, -0.4, 0.0, -3.0, 0.0]])
+    """0.9 is exp(-0.105): -0.1 is sure, -0.2 is open. "<th" stands before any whole tag, "<b>" is none."""
+    write(tmp_path, [[-0.5, -0.05, -0.25, -0.4, 0.0, 0.0, -3.0, 0.0, 0.0]])
     rows = {row["class"]: row for row in gap_classes(tmp_path)}
     assert {name: (row["tokens"], row["above"], row["below"]) for name, row in rows.items()} == {
-        "text, sure": (1, 0, -0.5),
+        "text, sure": (2, 0, -0.5),
+        "text, open": (1, 0.5, 0),
         "think, sure": (2, 0, -0.3),
         "think, open": (1, 0.75, 0),
         "action, open": (2, 0.2, -1.0),

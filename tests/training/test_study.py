@@ -10,6 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
+from pydantic import ValidationError
 
 from seed_opd.errors import UserError
 from seed_opd.methods import TABLE
@@ -62,10 +64,14 @@ def test_all_methods_come_before_the_next_seed():
         ({"methods": ["best"]}, "method: 'best' is unknown"),
         ({"overrides": ["rollout.tasks=none"]}, "rollout.tasks: 'none' is not valid"),
         ({"baseline": "seed"}, "baseline: 'seed' is not among the study's methods"),
+        ({"name": "../s"}, "name"),
+        ({"variants": {"a/b": []}}, "variants"),
+        ({"fractions": [0.205]}, "fractions"),
+        ({"fractions": [0]}, "fractions"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_runs(change, sentence):
-    with pytest.raises(UserError, match=sentence):
+    with pytest.raises((UserError, ValidationError), match=sentence):
         plan(Study.model_validate({"name": "s", "recipe": "demo", "methods": ["grpo"], "seeds": [0]} | change))
 
 
@@ -97,8 +103,11 @@ def test_a_study_that_is_killed_goes_on_and_ends_in_tables(tmp_path):
     rebuilt = run(str(out / "two.jsonl.xz"), "--out", str(tmp_path / "rebuilt"))
     assert (tmp_path / "rebuilt" / "two.md").read_text() == (out / "two.md").read_text()
     assert "Success, macro average" in rebuilt
-    other = QUICK.replace("updates=2", "updates=3")
-    file.write_text(other)
+    file.write_text(QUICK.replace("weight: 0.1", "weight: 0.2"))
+    assert "holds another run; rename the variant 'strong'" in run(str(file), "--out", str(out), expect=2)
+    with FileLock(out / ".lock"):
+        assert "another one is running" in run(str(file), "--out", str(out), expect=2)
+    file.write_text(QUICK.replace("updates=2", "updates=3"))
     assert "holds one of another recipe" in run(str(file), "--out", str(out), expect=2)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,15 @@ from seed_opd.report.run_folder import Run, Tokens
 SURE = math.log(0.9)
 """A token above this log-probability was hardly a decision."""
 
-_OPENING = re.compile(r"<(\w+)>")
+_TAG = re.compile(r"<(/?)(think|action|search|answer)>")
 
 
 def gap_classes(folder: Path) -> list[dict[str, Any]]:
     """One row per recorded update, outcome and class of token, from a run's folder; none where nothing was scored twice.
 
-    A class is the tag that the token stands in, and whether it was `sure` or `open` to the policy. A row has the number
-    of `tokens`, and the sums of the positive gaps, `above`, and of the negative ones, `below`, in nats.
+    A class is the tag that the token stands in, its own tags included, or `text` outside of any, and whether it was `sure` or
+    `open` to the policy. A row has the number of `tokens`, and the sums of the positive gaps, `above`, and of the negative
+    ones, `below`, in nats.
     """
     run = Run.read(folder)
     rows = []
@@ -39,11 +40,21 @@ def _gaps(step: Tokens) -> Iterator[tuple[str, float]]:
     """The class and the gap of each response token; nothing without a usable skill."""
     if step.skill is None:
         return
-    written, tag = "", "text"
-    for text, ordinary, skill in zip(step.texts, step.ordinary, step.skill, strict=True):
-        written += text
-        tag = (_OPENING.findall(written) or [tag])[-1]
-        yield f"{tag}, {'sure' if ordinary > SURE else 'open'}", skill - ordinary
+    for place, ordinary, skill in zip(_places(step.texts), step.ordinary, step.skill, strict=True):
+        yield f"{place}, {'sure' if ordinary > SURE else 'open'}", skill - ordinary
+
+
+def _places(texts: Sequence[str]) -> Iterator[str]:
+    """The tag that each token stands in."""
+    unread, inside = "", "text"
+    for text in texts:
+        unread += text
+        place = inside
+        for closing, name in _TAG.findall(unread):
+            place, inside = name, "text" if closing else name
+        if _TAG.search(unread):
+            unread = unread[[match.end() for match in _TAG.finditer(unread)][-1] :]
+        yield place
 
 
 def _row(update: int, outcome: str, name: str, gaps: list[float]) -> dict[str, Any]:

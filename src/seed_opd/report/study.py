@@ -39,15 +39,15 @@ Chart = tuple[str, Markup, list[tuple[Markup, str]]]
 
 
 def write_study(rows: Path, folder: Path) -> tuple[Path, list[TableText]]:
-    """Write `<name>.html` and `<name>.md` from a study's rows; returns the page and the tables."""
-    results = read_results(rows)
+    """Write a page and a Markdown file, named as the file of rows is; returns the page and the tables."""
+    results, name = read_results(rows), rows.name.removesuffix(".jsonl.xz")
     found = tables(results)
     page = Environment(autoescape=True).from_string(_PAGE)
     style = (resources.files("seed_opd") / "report" / "assets" / "style.css").read_text(encoding="utf-8")
     html = page.render(name=results.name, style=Markup(style), charts=_charts(results), tables=found)
-    target = folder / f"{results.name}.html"
+    target = folder / f"{name}.html"
     write_atomically(target, html)
-    write_atomically(folder / f"{results.name}.md", "\n".join(_markdown(table) for table in found))
+    write_atomically(folder / f"{name}.md", "\n".join(_markdown(table) for table in found))
     return target, found
 
 

@@ -32,13 +32,14 @@ def policy_analyzer(parts: Parts) -> Analyzer:
     return Shared(_policy_analyzer(parts))
 
 
-def stage1_analyzer(config: Config, folder: Path) -> Analyzer:
-    """Who annotates the episodes of stage 1; the policy itself is asked as it comes, before any training."""
+def stage1_analyzer(config: Config, folder: Path, parts: Parts | None = None) -> Analyzer:
+    """Who annotates the episodes of stage 1; the policy itself, of `parts`, is asked as it comes, before any training."""
     settings = config.stage1
     if settings.analyzer != "policy":
         return external_analyzer(config, settings.analyzer, folder)
-    parts = set_up(config)
-    attempts = [_policy_analyzer(parts, 1.0, f"{config.seed}/attempt/{number}") for number in range(settings.attempts)]
+    parts = parts or set_up(config)
+    seeds = [f"{config.seed}/attempt/{number}" for number in range(settings.attempts)]
+    attempts = [Shared(_policy_analyzer(parts, 1.0, seed)) for seed in seeds]
     return UsefulAttempts(attempts, parts.player, settings.replays, settings.temperature)
 
 

@@ -22,6 +22,7 @@ from tokenizers import AddedToken
 from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
+from seed_opd.files import write_atomically
 from seed_opd.hindsight.prompts import analyzer_prompt
 from seed_opd.hindsight.rules import RulesAnalyzer
 from seed_opd.hindsight.schema import render
@@ -115,13 +116,16 @@ def reading(template: ChatTemplate, step: Step) -> tuple[Sample, str]:
     return Sample((*prompt, *answer), ((len(prompt), len(prompt) + len(answer)),)), step.observation
 
 
-def batches(engine: TorchEngine, seed: int, steps: int) -> Iterator[list[Sample]]:
-    """Readings and play of both games; the share of readings falls from three quarters to one."""
+def batches(engine: TorchEngine, seed: int, first: int, steps: int) -> Iterator[list[Sample]]:
+    """Readings and play of both games; the share of readings falls from three quarters to one.
+
+    A seed has one stream; what goes on after a stop takes another one, so that nothing is shown twice.
+    """
     template = ChatTemplate(engine.tokenizer, eye=engine.eye)
     guides, rng = teachers(), random.Random(f"vision/{seed}")
     seen = {name: readings(template, guide, seed) for name, guide in guides.items()}
     played = {name: _played(template, guide, seed + 1) for name, guide in teachers().items()}
-    for step in range(steps):
+    for step in range(first, steps):
         reading_share = 0.75 - 0.5 * min(1.0, 2 * step / steps)
         batch = []
         for _ in range(BATCH):
@@ -131,10 +135,8 @@ def batches(engine: TorchEngine, seed: int, steps: int) -> Iterator[list[Sample]
 
 
 def train(engine: TorchEngine, seed: int, first: int, steps: int, peak: float) -> Iterator[tuple[int, float]]:
-    """Imitate; yields each optimizer step's number and its loss in nats per token."""
-    for number, batch in enumerate(batches(engine, seed + 2 * first, steps), start=1):
-        if number <= first:
-            continue
+    """Imitate, from the step after `first` on; yields each optimizer step's number and its loss in nats per token."""
+    for number, batch in enumerate(batches(engine, seed + 2 * first, first, steps), start=first + 1):
         tokens = sum(sample.response_tokens for sample in batch)
         signals = [{"weight": torch.full((sample.response_tokens,), 1.0 / tokens)} for sample in batch]
         loss = engine.train(batch, signals, likelihood_loss)["loss/likelihood"]
@@ -143,7 +145,10 @@ def train(engine: TorchEngine, seed: int, first: int, steps: int, peak: float) -
 
 
 def read_share(engine: TorchEngine, name: str, count: int, seed: int) -> float:
-    """The share of words that it reads right on pictures that it has not seen: cells of rooms, words about cards."""
+    """The share of words that it reads right on pictures of another seed: cells of rooms, words about cards.
+
+    There are only 304 pairs of cards, so these it has seen.
+    """
     template = ChatTemplate(engine.tokenizer, eye=engine.eye)
     shown = list(islice(readings(template, teachers()[name], seed), count))
     prompts = [list(sample.token_ids[: sample.spans[0][0]]) for sample, _ in shown]
@@ -206,7 +211,7 @@ def main() -> None:
             print(json.dumps({"step": number, "read": seen}), flush=True)
             engine.save(model)
             engine.save_state(state)
-            progress.write_text(json.dumps({"step": number}))
+            write_atomically(progress, json.dumps({"step": number}))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from seed_opd.config import Config, dump
+from seed_opd.config import Config, dump, written
 from seed_opd.errors import UserError
 from seed_opd.files import write_atomically
 from seed_opd.processes import is_main
@@ -24,11 +24,10 @@ class RunFolder:
 
     def begin(self, config: Config) -> None:
         """Write the config; refuse a folder that holds another run."""
-        text = dump(config)
         existing = self.path / "config.yaml"
-        if existing.exists() and _without_length(existing.read_text(encoding="utf-8")) != _without_length(text):
+        if existing.exists() and not holds_run(self.path, config):
             raise UserError(f"run: {str(self.path)!r} holds a run with another config; choose another name or remove it.")
-        write_atomically(existing, text)
+        write_atomically(existing, dump(config))
 
     def rewind(self, update: int) -> None:
         """Forget the metrics after an update, which a resumed run will write again."""
@@ -74,6 +73,12 @@ class RunFolder:
             self._board.close()
 
 
+def holds_run(folder: Path, config: Config) -> bool:
+    """Whether a folder's run has this config, but for how long it is, which may grow."""
+    old = written(folder / "config.yaml")
+    return old is not None and old.model_copy(update={"updates": config.updates}) == config
+
+
 def _write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     write_atomically(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
@@ -84,11 +89,6 @@ def _whole_rows(path: Path) -> Iterable[dict[str, Any]]:
     if text and not text.endswith("\n"):
         write_atomically(path, text[: text.rfind("\n") + 1])
     return list(read_jsonl(path))
-
-
-def _without_length(text: str) -> list[str]:
-    """The config's lines but for how long the run is, which may grow."""
-    return [line for line in text.splitlines() if not line.startswith("updates:")]
 
 
 def _board(path: Path) -> Any:

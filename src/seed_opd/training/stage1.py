@@ -24,7 +24,7 @@ def run_stage1(config: Config, folder: Path, console: Console) -> None:
     evaluate(parts, folder / "base", "base")
     console.rule("Stage 1: play, annotate, fine-tune")
     trajectories = collect(parts, stage1)
-    statuses = annotate(stage1_analyzer(config, stage1), stage1)
+    statuses = annotate(stage1_analyzer(config, stage1, parts), stage1)
     won = sum(t.success for t in trajectories)
     console.print(f"{len(trajectories)} episodes, {won} successful; skills: {dict(statuses)}")
     fine_tune(parts, stage1, stage1)

@@ -17,9 +17,10 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
+from filelock import FileLock, Timeout
 from pydantic import Field, ValidationError
 from rich.console import Console
 
@@ -29,6 +30,7 @@ from seed_opd.errors import UserError
 from seed_opd.files import write_atomically
 from seed_opd.methods import resolve
 from seed_opd.report.gap_classes import gap_classes
+from seed_opd.training.run_folder import holds_run
 from seed_opd.training.setup import shuffled_tasks
 from seed_opd.training.stage1 import run_stage1
 from seed_opd.trajectory import read_jsonl
@@ -49,6 +51,12 @@ SMALLEST = (
 )
 
 
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$")]
+"""A word that can be a file's name."""
+
+Share = Annotated[float, Field(gt=0, le=1, multiple_of=0.01)]
+
+
 class Quick(Section):
     """The smallest size of a study, for trying it out."""
 
@@ -56,7 +64,7 @@ class Quick(Section):
     """Fewer methods."""
     seeds: list[int] = Field(default=[0], min_length=1)
     """Fewer seeds."""
-    fractions: list[float] | None = None
+    fractions: list[Share] | None = None
     """Fewer shares."""
     overrides: list[str] = Field(default=list(SMALLEST))
     """Changes to the recipe, after the study's own."""
@@ -65,22 +73,22 @@ class Quick(Section):
 class Study(Section):
     """What is run and compared."""
 
-    name: str
-    """Name of the study, and of its folder under `runs/`."""
+    name: Name
+    """Name of the study, of its files, and of its folder under `runs/`."""
     recipe: str
     """The recipe that all runs share."""
     overrides: list[str] = Field(default=[])
     """Changes to it."""
     methods: list[str] = Field(min_length=1)
     """Rows of the methods table."""
-    variants: dict[str, list[str]] = Field(default={})
+    variants: dict[Name, list[str]] = Field(default={})
     """More rows: a name, and the changes to the recipe that make it."""
     baseline: str = "grpo"
     """The method that the others are compared with."""
     seeds: list[int] = Field(min_length=1)
     """Each method is trained once with each."""
-    fractions: list[float] = Field(default=[1.0], min_length=1)
-    """Shares of the training tasks."""
+    fractions: list[Share] = Field(default=[1.0], min_length=1)
+    """Shares of the training tasks, in whole percents."""
     quick: Quick = Quick()
 
 
@@ -116,6 +124,17 @@ def run_study(study: Study, folder: Path, processes: int | None = None) -> Path:
 
     Raises UserError when runs failed.
     """
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(folder / ".lock", timeout=0):
+            return _run_study(study, folder, processes)
+    except Timeout as error:
+        raise UserError(
+            f"study: another one is running in {str(folder)!r}; wait for its end, or choose another --out."
+        ) from error
+
+
+def _run_study(study: Study, folder: Path, processes: int | None) -> Path:
     console = Console(stderr=True, highlight=False)
     runs = plan(study)
     _claim(study, folder)
@@ -238,7 +257,10 @@ def _is_done(study: Study, run: Run, folder: Path) -> bool:
     file = run.folder(folder) / "checkpoints" / "progress.json"
     if not file.exists():
         return False
-    config = _config(study, run)
+    config = load(study.recipe, _overrides(study, run))
+    if not holds_run(run.folder(folder), config):
+        where = str(run.folder(folder))
+        raise UserError(f"study: {where!r} holds another run; rename the variant {run.method!r} or choose another --out.")
     wanted = config.updates if resolve(config.method, config.overrides).trained else 0
     return int(json.loads(file.read_text(encoding="utf-8"))["update"]) >= wanted
 

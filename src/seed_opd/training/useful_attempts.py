@@ -1,7 +1,8 @@
 """Stage 1 without an external analyzer: the policy's own attempts at a skill, kept where playing again with one helps.
 
 The policy samples a few analyses of each finished episode under the schema, and plays the episode's task again with each
-of them in its prompt. The best one counts if it wins more often than the episodes of that task did without.
+of them in its prompt. The best one is played once more with other seeds, since the best of several is partly luck, and
+counts if it then wins more often than the episodes of that task did without.
 """
 
 from __future__ import annotations
@@ -30,21 +31,25 @@ class UsefulAttempts:
     name = "policy"
 
     def analyze(self, trajectories: Sequence[Trajectory]) -> list[Skill]:
-        written = list(zip(*(attempt.analyze(trajectories) for attempt in self.attempts), strict=True))
-        with_skill = self._success(trajectories, written)
+        written = [list(skills) for skills in zip(*(one.analyze(trajectories) for one in self.attempts), strict=True)]
+        rates = self._success(trajectories, written, "chosen")
+        best = [skills[max(range(len(skills)), key=own.__getitem__)] for skills, own in zip(written, rates, strict=True)]
+        again = self._success(trajectories, [[skill] for skill in best], "judged")
         without = _success_by_task(trajectories)
         return [
-            self._chosen(skills, rates, without[trajectory.task])
-            for trajectory, skills, rates in zip(trajectories, written, with_skill, strict=True)
+            _judged(skill, rate, without[trajectory.task])
+            for trajectory, skill, (rate,) in zip(trajectories, best, again, strict=True)
         ]
 
-    def _success(self, trajectories: Sequence[Trajectory], written: Sequence[Sequence[Skill]]) -> list[list[float]]:
-        """Success of the task with each attempt in the prompt, by episode and attempt; -1 for an attempt not usable."""
+    def _success(
+        self, trajectories: Sequence[Trajectory], written: Sequence[Sequence[Skill]], seed: str
+    ) -> list[list[float]]:
+        """Success of the task with each skill in the prompt, by episode and skill; -1 for a skill that is not usable."""
         usable = [(row, column) for row, skills in enumerate(written) for column, one in enumerate(skills) if one.usable]
         assignments = [
-            Assignment(trajectories[row].task, f"{trajectories[row].seed}/{column}/{number}", written[row][column].skill)
+            Assignment(trajectories[row].task, f"{trajectories[row].seed}/{seed}/{column}/{n}", written[row][column].skill)
             for row, column in usable
-            for number in range(self.replays)
+            for n in range(self.replays)
         ]
         display = Display(1)
         with display:
@@ -55,12 +60,11 @@ class UsefulAttempts:
             rates[row][column] = sum(one.success for one in episodes) / self.replays
         return rates
 
-    def _chosen(self, skills: Sequence[Skill], rates: Sequence[float], without: float) -> Skill:
-        best = max(range(len(skills)), key=lambda column: rates[column])
-        if rates[best] < 0 or rates[best] > without:
-            return skills[best]
-        reason = f"{rates[best]:.2f} with it, {without:.2f} without: {skills[best].raw}"
-        return replace(skills[best], status="useless", raw=reason)
+
+def _judged(skill: Skill, rate: float, without: float) -> Skill:
+    if not skill.usable or rate > without:
+        return skill
+    return replace(skill, status="useless", raw=f"{rate:.2f} with it, {without:.2f} without: {skill.raw}")
 
 
 def _success_by_task(trajectories: Sequence[Trajectory]) -> dict[Task, float]:
