@@ -58,7 +58,7 @@ def measure_play(catalogue: str, cache: str, episodes: int) -> dict[str, float]:
     from seed_opd.environments.webshop import WebshopEnvironment
 
     start = time.perf_counter()
-    environment = WebshopEnvironment(catalogue, max_steps=15)
+    environment = WebshopEnvironment(catalogue)
     opened = time.perf_counter() - start
     tasks = environment.tasks("all")[:episodes]
     rng, steps = random.Random(0), 0

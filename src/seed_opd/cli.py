@@ -275,7 +275,7 @@ def serve_retriever(
 
     prefixes = {"query_prefix": query_prefix, "passage_prefix": passage_prefix}
     options = {"kind": kind, "passages": passages, "model": model, "url": url, **prefixes}
-    serve(open_retriever({name: value for name, value in options.items() if value}, open_data().corpus), host, port, _line)
+    serve(open_retriever({name: value for name, value in options.items() if value}, open_data()), host, port, _line)
 
 
 @app.command()

@@ -6,33 +6,43 @@ from collections.abc import Iterator
 from typing import Any
 
 from seed_opd.environments.base import Action, Environment, Observation, Outcome
+from seed_opd.environments.options import WrongOption, check_options
 from seed_opd.errors import UserError
 
 NAMES = ("alfworld", "webshop", "search", "sokoban", "ezpoints")
 
 
-def make(name: str, **options: Any) -> Environment:
-    """Build an environment by name; its package is imported only now. Raises UserError for an unknown name."""
+def make(name: str, /, **options: Any) -> Environment:
+    """Build an environment by name; its package is imported only now, and its data are opened when a task is asked for.
+
+    Raises UserError for an unknown name, and WrongOption for an option that it does not have or that has another type.
+    """
+    kind = _class_of(name)
+    check_options(kind, options)
+    return kind(**options)
+
+
+def _class_of(name: str) -> type[Environment]:
     if name == "alfworld":
         from seed_opd.environments.alfworld import AlfworldEnvironment
 
-        return AlfworldEnvironment(**options)
+        return AlfworldEnvironment
     if name == "webshop":
         from seed_opd.environments.webshop import WebshopEnvironment
 
-        return WebshopEnvironment(**options)
+        return WebshopEnvironment
     if name == "search":
         from seed_opd.environments.searchqa import SearchEnvironment
 
-        return SearchEnvironment(**options)
+        return SearchEnvironment
     if name == "sokoban":
         from seed_opd.environments.sokoban import SokobanEnvironment
 
-        return SokobanEnvironment(**options)
+        return SokobanEnvironment
     if name == "ezpoints":
         from seed_opd.environments.ezpoints import EzpointsEnvironment
 
-        return EzpointsEnvironment(**options)
+        return EzpointsEnvironment
     raise UserError(f"environment: {name!r} is unknown; choose one of {', '.join(NAMES)}.")
 
 
@@ -55,4 +65,4 @@ def data_source(name: str) -> Iterator[str]:
     raise UserError(f"environment: {name!r} is unknown; choose one of {', '.join(NAMES)}.")
 
 
-__all__ = ["NAMES", "Action", "Environment", "Observation", "Outcome", "data_source", "make"]
+__all__ = ["NAMES", "Action", "Environment", "Observation", "Outcome", "WrongOption", "data_source", "make"]

@@ -7,6 +7,7 @@ is reported by. Nothing outside guesses any of this.
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -70,17 +71,25 @@ class Action:
     valid: bool
 
 
+def fingerprint_of(text: str) -> str:
+    """The first 16 hex digits of a text's SHA-256."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 class Environment(ABC):
     """One live environment. It plays one episode at a time and can be reset without end.
 
-    `max_steps` is the default length at which an episode is cut; `categories` are the families that success is reported by.
+    `categories` are the families that success is reported by. An environment cuts no episode, unless its own rules do: who
+    plays does, and `max_steps` is the usual number of steps.
     """
 
     name: str
     categories: tuple[str, ...]
     max_steps: int
-    example: str = "valid_seen:0"
+    example: str
     """A task to show, as split:index."""
+    packaged: bool = True
+    """Whether its tasks come with the package or from seeds, so that they are listed without opening anything large."""
     seen: bool = False
     """Whether its messages have `IMAGE` in them, where the picture of the step goes."""
 
@@ -88,7 +97,7 @@ class Environment(ABC):
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the data that the tasks come from, recorded with results; empty where there is none."""
+        """A hash of the data that the tasks come from, 16 hex digits, recorded with results; empty where there is none."""
         return ""
 
     @abstractmethod

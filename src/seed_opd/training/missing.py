@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from seed_opd.config import Config
-from seed_opd.environments import make
+from seed_opd.environments import WrongOption, make
 from seed_opd.errors import UserError
 from seed_opd.training.setup import model_path
 from seed_opd.training.shapes import missing_files
@@ -36,6 +36,8 @@ def _data(config: Config) -> Iterator[Missing]:
     name = config.environment.name
     try:
         make(name, **config.environment.options)
+    except WrongOption:  # no data would mend it
+        raise
     except UserError as error:
         yield Missing(f"data of {name}", str(error).rstrip("."), f"SEED_OPD_DATA=FOLDER seed-opd data {name}")
 

@@ -33,7 +33,7 @@ class Plan:
     processes: int
     work: Workload
     panels: dict[str, int | None]
-    """Games of each panel; None where the data is missing."""
+    """Games of each panel, or their bound where the data are missing or too much to open for a plan; None is all."""
     shape: Shape | None
     missing: list[Missing]
 
@@ -104,10 +104,13 @@ def room(config: Config, gibibytes: float) -> int:
 
 
 def _panels(config: Config) -> dict[str, int | None]:
+    bounds: dict[str, int | None] = dict.fromkeys(config.evaluation.panels, config.evaluation.tasks)
     try:
         environment = make(config.environment.name, **config.environment.options)
     except UserError:
-        return dict.fromkeys(config.evaluation.panels, config.evaluation.tasks)
+        return bounds
+    if not environment.packaged:
+        return bounds
     return {
         name: len(panel_tasks(environment, split, config.evaluation.tasks))
         for name, split in config.evaluation.panels.items()

@@ -96,8 +96,8 @@ def test_parallel_environments_do_not_see_each_other() -> None:
 
 
 def test_make_builds_it_by_name_with_options() -> None:
-    env = make("alfworld", games="generated", max_steps=12)
-    assert isinstance(env, AlfworldEnvironment) and env.max_steps == 12 and env.fingerprint == environment().fingerprint
+    env = make("alfworld", games="generated")
+    assert isinstance(env, AlfworldEnvironment) and env.max_steps == 30 and env.fingerprint == environment().fingerprint
 
 
 def test_wrong_use_is_one_clear_sentence() -> None:

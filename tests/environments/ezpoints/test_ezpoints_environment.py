@@ -169,12 +169,12 @@ def test_wrong_use_is_one_clear_sentence() -> None:
         EzpointsEnvironment().tasks("test")
     with pytest.raises(UserError, match="does not exist"):
         EzpointsEnvironment().reset(Task("ezpoints", "train", 3))
-    with pytest.raises(UserError, match="view: "):
+    with pytest.raises(UserError, match=r"^environment.options.view: "):
         EzpointsEnvironment(view="words")  # type: ignore[arg-type]
-    with pytest.raises(UserError, match="size: "):
+    with pytest.raises(UserError, match=r"^environment.options.size: "):
         EzpointsEnvironment(size=10)
     assert "seeds" in " ".join(data_source("ezpoints"))
-    assert EzpointsEnvironment(view="image", max_steps=5).max_steps == 5
+    assert EzpointsEnvironment(view="image").max_steps == 8
 
 
 # ---- the expert

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from serving import ROWS, misbehaving, running, serving, write_passages
 
-from seed_opd.environments import make
+from seed_opd.environments import Environment, make
 from seed_opd.environments.searchqa.passages import read_corpus
 from seed_opd.environments.searchqa.retrievers import RetrieverFailed
 from seed_opd.environments.searchqa.retrievers.bm25 import Bm25Retriever
@@ -30,6 +30,10 @@ def passages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def url(passages: Path) -> Iterator[str]:
     with running(*serving(passages)) as address:
         yield address
+
+
+def start(environment: Environment) -> None:
+    environment.reset(environment.tasks("train")[0])
 
 
 def impatient(url: str, **options: float) -> RemoteRetriever:
@@ -112,7 +116,7 @@ def test_an_environment_plays_over_a_server(url: str) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (None, "cannot be read"),
+        (None, "is no file"),
         ("", "holds no passages"),
         ('{"id": "1", "contents": "\\"A\\"\\nthe"}\n', "holds a word"),
         ('{"id": "1", "contents": "cut of', "corpus.jsonl:1 is not a JSON object"),
@@ -125,13 +129,13 @@ def test_a_missing_empty_or_broken_index_is_an_error_at_the_start(tmp_path: Path
     if content is not None:
         path.write_text(content.replace('\\"A\\"', '\\"the\\"'), encoding="utf-8")
     with pytest.raises(UserError, match=said):
-        make("search", questions="generated", retriever=str(path))
+        start(make("search", questions="generated", retriever=str(path)))
 
 
 def test_the_command_ends_with_one_sentence_and_no_server(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, *serving(tmp_path / "none.jsonl")], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and done.stdout == ""
-    assert done.stderr.startswith("seed-opd: passages: ") and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("seed-opd: retriever.passages: ") and done.stderr.count("\n") == 1
 
 
 def test_a_server_that_is_not_there_is_an_error_at_the_start() -> None:
@@ -157,8 +161,12 @@ def test_a_server_over_an_empty_index_is_an_error_at_the_start(mode: str) -> Non
         ({"kind": "remote"}, "retriever.url"),
         ({"kind": "dense"}, "retriever.model"),
         ({"kind": "remote", "url": "localhost:8000"}, "is no address"),
-        ({"kind": "remote", "url": "http://localhost:8000", "form": "xml"}, "queries, query"),
-        ({"k1": 2}, "k1"),
+        ({"kind": "remote", "url": "http://localhost:8000", "form": "xml"}, "'queries' or 'query'"),
+        ({"k1": 2}, "k1: 2 belongs to no option; there are none"),
+        ({"kind": "remote", "url": 3}, "retriever.url: 3 does not fit: input should be a valid string"),
+        ({"kind": "remote", "url": "http://x", "timeout": "1"}, "retriever.timeout: '1' does not fit"),
+        ({"kind": "remote", "url": "http://x", "passages": "p.jsonl"}, "retriever.passages: 'p.jsonl' is not for remote"),
+        ({"passages": 3}, "retriever.passages: 3 is no file"),
     ],
 )
 def test_wrong_options_are_named(options: dict, said: str) -> None:

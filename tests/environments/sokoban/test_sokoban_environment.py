@@ -103,8 +103,8 @@ def test_two_live_environments_do_not_touch_each_other() -> None:
 
 
 def test_it_is_made_by_name_and_says_where_its_tasks_come_from() -> None:
-    environment = make("sokoban", max_steps=9, boxes=2, view="image")
-    assert isinstance(environment, SokobanEnvironment) and environment.max_steps == 9
+    environment = make("sokoban", boxes=2, view="image")
+    assert isinstance(environment, SokobanEnvironment) and environment.max_steps == 15
     assert len(environment.reset(environment.tasks("valid")[0]).text.split()) == 36 and len(environment.room.boxes) == 2
     assert "seeds" in " ".join(data_source("sokoban"))
     prints = {SokobanEnvironment(boxes=boxes).fingerprint for boxes in (1, 1, 2)}
@@ -116,7 +116,7 @@ def test_it_is_made_by_name_and_says_where_its_tasks_come_from() -> None:
     [({"view": "sound"}, "view"), ({"tile": 4}, "tile"), ({"tile": 500}, "tile"), ({"boxes": 9}, "boxes")],
 )
 def test_wrong_options_are_one_clear_sentence(options: dict, word: str) -> None:
-    with pytest.raises(UserError, match=f"^{word}: "):
+    with pytest.raises(UserError, match=f"^environment.options.{word}: "):
         SokobanEnvironment(**options)
 
 

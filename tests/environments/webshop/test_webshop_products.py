@@ -94,8 +94,9 @@ def test_an_array_is_read_the_same_in_small_blocks(tmp_path_factory: pytest.Temp
 )
 def test_bad_data_is_one_sentence(tmp_path: Path, changes: dict[str, Any], says: str) -> None:
     with pytest.raises(UserError) as error:
-        WebshopEnvironment(str(write(tmp_path / "shop", **changes)))
-    assert says in str(error.value) and str(error.value).startswith("webshop: ") and "\n" not in str(error.value)
+        WebshopEnvironment(str(write(tmp_path / "shop", **changes))).tasks("all")
+    assert says in str(error.value) and str(error.value).startswith(("webshop: ", "environment.options.catalogue: "))
+    assert "\n" not in str(error.value)
 
 
 def test_goals_without_a_product_can_be_dropped(tmp_path: Path) -> None:
@@ -121,7 +122,8 @@ def test_bad_options_are_one_sentence(monkeypatch: pytest.MonkeyPatch, options: 
 
 def test_a_spacy_model_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="'no_such_model' cannot be loaded"):
-        WebshopEnvironment(str(write(tmp_path / "shop", title_nouns_1000=None)), spacy_model="no_such_model")
+        environment = WebshopEnvironment(str(write(tmp_path / "shop", title_nouns_1000=None)), spacy_model="no_such_model")
+        environment.reset(environment.tasks("all")[0])
 
 
 def test_a_catalogue_is_compiled_once_and_again_when_a_file_changes(tmp_path: Path) -> None:

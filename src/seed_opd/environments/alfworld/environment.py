@@ -8,7 +8,7 @@ from pathlib import Path
 
 from seed_opd.environments.alfworld import prompts
 from seed_opd.environments.alfworld.engine import Game, Play, load
-from seed_opd.environments.alfworld.games import ALIASES, CATEGORIES, category_of, open_games
+from seed_opd.environments.alfworld.games import ALIASES, CATEGORIES, PACKAGED, category_of, open_games
 from seed_opd.environments.base import Action, Environment, Observation, Outcome, Situation
 from seed_opd.errors import UserError
 from seed_opd.trajectory import Task
@@ -29,10 +29,12 @@ class AlfworldEnvironment(Environment):
 
     name = "alfworld"
     categories = tuple(CATEGORIES.values())
+    max_steps = 30
+    example = "valid_seen:0"
 
-    def __init__(self, games: str | None = None, max_steps: int = 30) -> None:
-        self.max_steps = max_steps
+    def __init__(self, games: str | None = None) -> None:
         self.store = open_games(games)
+        self.packaged = self.store.source == PACKAGED.resolve()
         self._play: Play | None = None
         self._success = False
         self._files: list[tuple[Path, Game]] = []

@@ -20,6 +20,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from seed_opd.environments.alfworld.engine import Game, load
+from seed_opd.environments.base import fingerprint_of
+from seed_opd.environments.options import WrongOption
 from seed_opd.environments.storage import DATA, cache_folder, made_once, original_folder
 from seed_opd.errors import UserError
 
@@ -85,9 +87,9 @@ class GameStore(ABC):
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash over the names and contents of all games, the same for a folder and an archive of it."""
+        """A hash over the names and contents of all games, 16 hex digits, the same for a folder and an archive of it."""
         lines = (f"{name} {self._checksum(path):08x}\n" for name, path in sorted(self._files.items()))
-        return hashlib.sha256("".join(lines).encode()).hexdigest()
+        return fingerprint_of("".join(lines))
 
     @cached_property
     def _files(self) -> dict[str, str]:
@@ -160,14 +162,20 @@ def open_games(games: str | None = None) -> GameStore:
     if games == "generated":
         return open_path(PACKAGED)
     if games not in (None, "original"):
-        return open_path(Path(games).expanduser())
+        path = Path(games).expanduser()
+        if not path.exists():
+            raise WrongOption("games", games, "does not exist; give a folder, a .zip or a .tar.xz with games in it.")
+        return open_path(path)
     for place in original_places():
         if place.exists():
             return open_path(place)
     if games is None:
         return open_path(PACKAGED)
     looked = ", ".join(map(str, original_places())) or f"nowhere, as {DATA} is not set"
-    raise UserError(f"games: there are no original games (looked: {looked}); set {DATA} to the folder with alfworld/ in it.")
+    raise UserError(
+        f"environment.options.games: there are no original games (looked: {looked}); set {DATA} to the folder with "
+        "alfworld/ in it, or use games: generated."
+    )
 
 
 def original_places() -> list[Path]:
@@ -179,9 +187,7 @@ def original_places() -> list[Path]:
 
 
 def open_path(path: Path) -> GameStore:
-    """The store at a path; the same one again for the same path."""
-    if not path.exists():
-        raise UserError(f"games: {path} does not exist; give a folder, a .zip or a .tar.xz with games in it.")
+    """The store at a path that exists; the same one again for the same path."""
     return _open(path.resolve())
 
 

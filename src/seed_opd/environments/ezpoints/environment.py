@@ -13,16 +13,16 @@ There are few hands: splits are disjoint in their seeds, not in what is dealt.
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
-from seed_opd.environments.base import Action, Environment, Observation, Outcome, Situation
+from seed_opd.environments.base import Action, Environment, Observation, Outcome, Situation, fingerprint_of
 from seed_opd.environments.ezpoints import prompts
 from seed_opd.environments.ezpoints.cards import FACES, TARGET, Hand, deal, tell
 from seed_opd.environments.ezpoints.formula import EQUALS, LONGEST, NUMBERS, TOKENS, value
+from seed_opd.environments.options import WrongOption
 from seed_opd.environments.seeded import SPLITS, SeededTasks, seed_of, seeded_tasks
 from seed_opd.errors import UserError
 from seed_opd.trajectory import Task
@@ -47,14 +47,14 @@ class EzpointsEnvironment(Environment):
 
     name = "ezpoints"
     categories = ("sum", "product", "face")
+    max_steps = 8
     example = "valid:0"
 
-    def __init__(self, view: View = "text", max_steps: int = 8, size: int = 300) -> None:
+    def __init__(self, view: View = "text", size: int = 300) -> None:
         if view not in ("text", "image"):
-            raise UserError(f"view: {view!r} is unknown; choose text or image.")
+            raise WrongOption("view", view, "is unknown; choose text or image.")
         if not 48 <= size <= 1024:
-            raise UserError(f"size: {size} pixels cannot be drawn; choose 48 to 1024.")
-        self.max_steps = max_steps
+            raise WrongOption("size", size, "pixels cannot be drawn; choose 48 to 1024.")
         self.size = size
         self.seen = view == "image"
         self.prompts = prompts.Prompts(self.seen)
@@ -80,7 +80,7 @@ class EzpointsEnvironment(Environment):
     def fingerprint(self) -> str:
         """A hash of the first hands of every split."""
         hands = [deal(seed) for split in SPLITS.values() for seed in split[:HANDS_HASHED]]
-        return hashlib.sha256("\n".join(card.text for hand in hands for card in hand).encode()).hexdigest()[:16]
+        return fingerprint_of("\n".join(card.text for hand in hands for card in hand))
 
     # ---- the world
 

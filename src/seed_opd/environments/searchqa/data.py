@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import cache, cached_property
 from pathlib import Path
 
+from seed_opd.environments.options import WrongOption
 from seed_opd.environments.searchqa.encyclopaedia import PACKAGED, packaged, packaged_questions
 from seed_opd.environments.searchqa.passages import Corpus, read_corpus
 from seed_opd.environments.searchqa.questions import ENDINGS, Question, read_questions
@@ -36,6 +37,10 @@ class Data(ABC):
     @abstractmethod
     def corpus(self) -> Corpus:
         """The passages; raises UserError where there are none."""
+
+    def check_corpus(self) -> None:
+        """Raises UserError where there are no passages; reads none."""
+        return None
 
     @cached_property
     @abstractmethod
@@ -86,11 +91,18 @@ class FolderData(Data):
         return tuple(self._files)
 
     def corpus(self) -> Corpus:
+        self.check_corpus()
+        return read_corpus(self.path / CORPUS)
+
+    def check_corpus(self) -> None:
         if not self.path.is_dir():
             raise UserError(
                 f"retriever.passages: {self.path} is a single file; give the passages, or a retriever with a url."
             )
-        return read_corpus(self.path / CORPUS)
+        if not (self.path / CORPUS).is_file():
+            raise UserError(
+                f"retriever.passages: {self.path / CORPUS} is missing; put the passages there, or give a url to ask."
+            )
 
     @cached_property
     def fingerprint(self) -> str:
@@ -125,7 +137,7 @@ def open_data(questions: str | None = None) -> Data:
     if questions not in (None, "original"):
         path = Path(questions).expanduser()
         if not path.exists():
-            raise UserError(f"questions: {path} does not exist; give a folder with question files, or one of them.")
+            raise WrongOption("questions", questions, "does not exist; give a folder with question files, or one of them.")
         return _folder(path.resolve())
     folder = original_folder(ORIGINALS)
     if folder and folder.is_dir():
@@ -133,7 +145,10 @@ def open_data(questions: str | None = None) -> Data:
     if questions is None:
         return _generated()
     looked = folder or f"nowhere, as {DATA} is not set"
-    raise UserError(f"questions: there are no originals (looked: {looked}); set {DATA} to the folder with searchqa/ in it.")
+    raise UserError(
+        f"environment.options.questions: there are no originals (looked: {looked}); set {DATA} to the folder with searchqa/ "
+        "in it, or use questions: generated."
+    )
 
 
 def report() -> Iterator[str]:
@@ -150,8 +165,8 @@ def report() -> Iterator[str]:
 
 def _contents(what: str, data: Data) -> str:
     splits = ", ".join(f"{len(data.questions(split)):,} {split}" for split in data.splits)
-    corpus = data.corpus()
-    return f"{what}: {splits}, with {len(corpus.passages):,} passages, in {data.source} (fingerprint {data.fingerprint})."
+    passages, fingerprint = f"{len(data.corpus().passages):,} passages", data.fingerprint[:16]
+    return f"{what}: {splits}, with {passages}, in {data.source} (fingerprint {fingerprint})."
 
 
 @cache

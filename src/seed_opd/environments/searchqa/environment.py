@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
-from seed_opd.environments.base import Action, Environment, Observation, Outcome, Situation
+from seed_opd.environments.base import Action, Environment, Observation, Outcome, Situation, fingerprint_of
+from seed_opd.environments.options import WrongOption
 from seed_opd.environments.searchqa import prompts
 from seed_opd.environments.searchqa.answers import is_correct
-from seed_opd.environments.searchqa.data import Data, open_data
+from seed_opd.environments.searchqa.data import Data, GeneratedData, open_data
 from seed_opd.environments.searchqa.encyclopaedia import SETS as GENERATED_SETS
 from seed_opd.environments.searchqa.questions import SETS, Question
-from seed_opd.environments.searchqa.retrievers import Retriever, open_retriever
+from seed_opd.environments.searchqa.retrievers import Retriever, check_retriever, open_retriever
 from seed_opd.environments.searchqa.retrievers.base import MOST_PASSAGES
 from seed_opd.errors import UserError
 from seed_opd.trajectory import Task
@@ -44,16 +44,26 @@ class SearchEnvironment(Environment):
         passages: int = 3,
         passage_characters: int = 1500,
     ) -> None:
+        if retriever is not None and not isinstance(retriever, str | Mapping):
+            raise WrongOption("retriever", retriever, "is no file, address or table of options; see the documentation.")
         _check("passages", passages, MOST_PASSAGES)
         _check("passage_characters", passage_characters, MOST_CHARACTERS)
         self.data = open_data(questions)
-        self.retriever = _retriever(self.data, json.dumps(_options(retriever), sort_keys=True))
-        self._searched = self.retriever
+        self.example = f"{self.data.splits[0]}:0"
+        self.packaged = isinstance(self.data, GeneratedData)
+        self._retriever_options = _options(retriever)
+        check_retriever(self._retriever_options, self.data)
+        self._searched: Retriever | None = None
         self._passages = passages
         self._passage_characters = passage_characters
         self._question: Question | None = None
         self._turns = 0
         self._answer: str | None = None
+
+    @cached_property
+    def retriever(self) -> Retriever:
+        """What searches: one for all environments of a process that are made alike, opened when the first episode starts."""
+        return _retriever(self.data, json.dumps(self._retriever_options, sort_keys=True))
 
     @property
     def question(self) -> Question:
@@ -66,7 +76,7 @@ class SearchEnvironment(Environment):
     def fingerprint(self) -> str:
         """A hash of the questions, and of the retriever and its passages."""
         shown = f"{self._passages} {self._passage_characters}"
-        return hashlib.sha256(f"{self.data.fingerprint} {self.retriever.fingerprint} {shown}".encode()).hexdigest()
+        return fingerprint_of(f"{self.data.fingerprint} {self.retriever.fingerprint} {shown}")
 
     # ---- the world
 
@@ -100,7 +110,7 @@ class SearchEnvironment(Environment):
             self._answer = text
             told = prompts.ANSWERED
         elif kind == "search":
-            (hits,) = self._searched.search([text], self._passages)
+            (hits,) = (self._searched or self.retriever).search([text], self._passages)
             told = prompts.information([hit.passage for hit in hits], self._passage_characters)
         self._turns += 1
         success = self._answer is not None and is_correct(self._answer, question.answers)
@@ -128,9 +138,7 @@ class SearchEnvironment(Environment):
 
 def _check(name: str, value: object, most: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise UserError(
-            f"environment.options.{name}: {value!r} is no whole number from 1 to {most}; leave it out or mend it."
-        )
+        raise WrongOption(name, value, f"is no whole number from 1 to {most}; leave it out or mend it.")
 
 
 def _options(retriever: str | Mapping[str, Any] | None) -> Mapping[str, Any]:
@@ -138,14 +146,10 @@ def _options(retriever: str | Mapping[str, Any] | None) -> Mapping[str, Any]:
         return {}
     if isinstance(retriever, str):
         return {"kind": "remote", "url": retriever} if "://" in retriever else {"passages": retriever}
-    if not isinstance(retriever, Mapping):
-        raise UserError(
-            f"environment.options.retriever: {retriever!r} is no file, address or table of options; see the docs."
-        )
     return retriever
 
 
 @cache
 def _retriever(data: Data, options: str) -> Retriever:
     """One retriever for all environments of a process that are made alike."""
-    return open_retriever(json.loads(options), data.corpus)
+    return open_retriever(json.loads(options), data)

@@ -12,15 +12,15 @@ Rules, rewards, limits and the grammar of responses are those of the reference c
 
 from __future__ import annotations
 
-import hashlib
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
-from seed_opd.environments.base import Action, Environment, Observation, Outcome, Situation
+from seed_opd.environments.base import Action, Environment, Observation, Outcome, Situation, fingerprint_of
+from seed_opd.environments.options import WrongOption
 from seed_opd.environments.seeded import SPLITS, SeededTasks, seed_of, seeded_tasks
 from seed_opd.environments.sokoban import prompts
-from seed_opd.environments.sokoban.generator import generate
+from seed_opd.environments.sokoban.generator import MOST_BOXES, generate
 from seed_opd.environments.sokoban.rules import DIRECTIONS, Room
 from seed_opd.environments.sokoban.solver import distance
 from seed_opd.errors import UserError
@@ -49,22 +49,23 @@ class SokobanEnvironment(Environment):
 
     name = "sokoban"
     categories = ("short", "medium", "long")
+    max_steps = 15
     example = "valid:0"
 
-    def __init__(self, view: View = "text", max_steps: int = 15, boxes: int = 1, tile: int = 16) -> None:
+    def __init__(self, view: View = "text", boxes: int = 1, tile: int = 16) -> None:
         if view not in ("text", "image"):
-            raise UserError(f"view: {view!r} is unknown; choose text or image.")
+            raise WrongOption("view", view, "is unknown; choose text or image.")
         if not 8 <= tile <= 128:
-            raise UserError(f"tile: {tile} pixels cannot be drawn; choose 8 to 128.")
-        self.max_steps = max_steps
+            raise WrongOption("tile", tile, "pixels cannot be drawn; choose 8 to 128.")
+        if not 1 <= boxes <= MOST_BOXES:
+            raise WrongOption("boxes", boxes, f"do not fit into the room; choose 1 to {MOST_BOXES}.")
         self.boxes = boxes
         self.tile = tile
         self.seen = view == "image"
         self.prompts = prompts.Prompts(self.seen)
         self._room: Room | None = None
-        generate(0, boxes)  # an impossible number of boxes is told at once
         if view == "image":
-            import_module("seed_opd.environments.sokoban.drawing")  # so is a missing Pillow
+            import_module("seed_opd.environments.sokoban.drawing")  # a missing Pillow is told at once
 
     @property
     def room(self) -> Room:
@@ -78,7 +79,7 @@ class SokobanEnvironment(Environment):
         """A hash of the first rooms of every split: it changes when the generator does."""
         seeds = [seed for split in SPLITS.values() for seed in split[:ROOMS_HASHED]]
         rooms = "\n\n".join(generate(seed, self.boxes).text() for seed in seeds)
-        return hashlib.sha256(rooms.encode()).hexdigest()[:16]
+        return fingerprint_of(rooms)
 
     # ---- the world
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import lru_cache, partial
 from math import nan, prod
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -66,8 +67,20 @@ class Catalogue:
 
 def open_catalogue(catalogue: str | None = None) -> Catalogue:
     """The catalogue for an option `catalogue` (`sources.find` says which); the same one again for the same source."""
-    source = find(catalogue)
+    return open_source(find(catalogue))
+
+
+def open_source(source: Source) -> Catalogue:
+    """The catalogue of a source, compiled now if it is not."""
+    source.check()
     return _open(source.name, _compiled(source))
+
+
+def open_unkept(source: Source) -> Catalogue:
+    """A catalogue that is compiled into a temporary folder, whose files are removed once they are mapped."""
+    with TemporaryDirectory(prefix="seed-opd-") as folder:
+        compile_catalogue(source, Path(folder) / "catalogue")
+        return Catalogue(Path(folder) / "catalogue", source.name)
 
 
 @lru_cache(maxsize=CATALOGUES_KEPT)

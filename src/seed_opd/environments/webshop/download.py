@@ -30,4 +30,4 @@ def _contents(option: str) -> str:
     catalogue = open_catalogue(option)
     synthetic, human = int(catalogue.synthetic.sum()), int(catalogue.human.sum())
     goals = f"{synthetic} synthetic and {human} human goals"
-    return f"{catalogue.name} with {len(catalogue)} products and {goals} (fingerprint {catalogue.fingerprint})."
+    return f"{catalogue.name} with {len(catalogue)} products and {goals} (fingerprint {catalogue.fingerprint[:16]})."

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from typing import get_args
 
-from seed_opd.environments.base import Action, Environment, Observation, Outcome, Situation
+from seed_opd.environments.base import Action, Environment, Observation, Outcome, Situation, fingerprint_of
+from seed_opd.environments.options import WrongOption
 from seed_opd.environments.webshop import prompts
-from seed_opd.environments.webshop.catalogue import Catalogue, open_catalogue
+from seed_opd.environments.webshop.catalogue import Catalogue, open_source
 from seed_opd.environments.webshop.goals import Goal, Goals, Kind
-from seed_opd.environments.webshop.nouns import nouns_for
+from seed_opd.environments.webshop.nouns import missing_nouns, nouns_for
 from seed_opd.environments.webshop.pages import Page
+from seed_opd.environments.webshop.reward import Nouns
 from seed_opd.environments.webshop.shop import Visit
+from seed_opd.environments.webshop.sources import Generated, find
 from seed_opd.errors import UserError
 from seed_opd.trajectory import Task
 
 REWARD = 10.0
 TEST_GOALS = 500
 SPLITS = ("all", "train", "test")
-KINDS: tuple[Kind, ...] = ("synthetic", "human")
+KINDS: tuple[Kind, ...] = get_args(Kind)
 SEARCH_ACTION = "search[<your query>]"
 
 
@@ -34,23 +37,43 @@ class WebshopEnvironment(Environment):
     """
 
     name = "webshop"
+    max_steps = 15
     example = "all:0"
     categories = ("fashion", "beauty", "electronics", "garden", "grocery")
 
     def __init__(
         self,
         catalogue: str | None = None,
-        goals: str = "synthetic",
-        max_steps: int = 15,
+        goals: Kind = "synthetic",
         spacy_model: str | None = None,
         drop_goals_without_product: bool = False,
     ) -> None:
-        self.max_steps = max_steps
-        self.catalogue = open_catalogue(catalogue)
-        _check_orphans(self.catalogue, drop_goals_without_product)
-        self.goals = _goals(self.catalogue, goals)
-        self._nouns = nouns_for(self.catalogue, spacy_model)
+        if goals not in KINDS:
+            raise WrongOption("goals", goals, f"is unknown; choose one of {', '.join(KINDS)}.")
+        self._source = find(catalogue)
+        self._kind = goals
+        self._spacy_model = spacy_model
+        self._drop = drop_goals_without_product
+        self._source.check()
+        if self._source.without_nouns and spacy_model is None:
+            raise missing_nouns(f"{self._source.name} has no recorded title nouns")
+        self.packaged = isinstance(self._source, Generated)
         self._visit: Visit | None = None
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """The products, opened when they are first asked for."""
+        catalogue = open_source(self._source)
+        _check_orphans(catalogue, self._drop)
+        return catalogue
+
+    @cached_property
+    def goals(self) -> Goals:
+        return _goals(self.catalogue, self._kind)
+
+    @cached_property
+    def _nouns(self) -> Nouns:
+        return nouns_for(self.catalogue, self._spacy_model)
 
     @property
     def visit(self) -> Visit:
@@ -62,7 +85,7 @@ class WebshopEnvironment(Environment):
     @property
     def fingerprint(self) -> str:
         """A hash of the products and the kind of goals, to be recorded with results."""
-        return hashlib.sha256(f"{self.catalogue.fingerprint} {self.goals.kind}".encode()).hexdigest()
+        return fingerprint_of(f"{self.catalogue.fingerprint} {self.goals.kind}")
 
     # ---- the world
 
@@ -132,9 +155,6 @@ def _check_orphans(catalogue: Catalogue, drop: bool) -> None:
 
 
 @lru_cache(maxsize=8)
-def _goals(catalogue: Catalogue, kind: str) -> Goals:
+def _goals(catalogue: Catalogue, kind: Kind) -> Goals:
     """The goals of a catalogue; environments share them."""
-    for known in KINDS:
-        if kind == known:
-            return Goals(catalogue, known)
-    raise UserError(f"environment.options.goals: {kind!r} is unknown; choose one of {', '.join(KINDS)}.")
+    return Goals(catalogue, kind)

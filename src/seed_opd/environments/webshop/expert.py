@@ -11,7 +11,7 @@ from seed_opd.environments.webshop.pages import SEPARATOR
 from seed_opd.errors import UserError
 
 STEPS = 15
-"""The length of an episode that the shopper plans for."""
+"""The usual length of an episode."""
 
 BUY, BACK, NEXT, FEATURES = "click[buy now]", "click[< prev]", "click[next >]", "click[features]"
 SEARCH_PAGE = "search[<your query>]"
@@ -90,16 +90,17 @@ class SearchingExpert:
     """Searches what the task says, looks at the offers one after the other, and buys the first that has everything, or, when
     steps run out, the best that it saw. The same episode always gives the same play, unless `rng` is given.
 
-    `mistakes` is the probability, per step, of one of the usual mistakes instead: a vague search, opening another product,
-    choosing another value, buying too early, going back, reading reviews; it needs `rng`. `thought` says in a few words what
-    the last action was for.
+    It plans for episodes that are cut at `steps`. `mistakes` is the probability, per step, of one of the usual mistakes
+    instead: a vague search, opening another product, choosing another value, buying too early, going back, reading reviews;
+    it needs `rng`. `thought` says in a few words what the last action was for.
     """
 
-    def __init__(self, rng: random.Random | None = None, mistakes: float = 0.0) -> None:
+    def __init__(self, rng: random.Random | None = None, mistakes: float = 0.0, steps: int = STEPS) -> None:
         if mistakes and rng is None:
             raise UserError(f"mistakes {mistakes} needs random draws; give the expert a seeded rng.")
         self._rng = rng
         self._mistakes = mistakes
+        self._most_steps = steps
         self.thought = ""
 
     def reset(self, goal: str, observation: str) -> None:
@@ -214,7 +215,7 @@ class SearchingExpert:
     @property
     def _left(self) -> int:
         """Steps left after choosing all options and buying."""
-        return STEPS - self._steps + 1 - len(self.wish.options) - 1
+        return self._most_steps - self._steps + 1 - len(self.wish.options) - 1
 
     @property
     def _time_for_another(self) -> bool:

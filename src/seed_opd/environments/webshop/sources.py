@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from seed_opd.environments.options import WrongOption
 from seed_opd.environments.storage import DATA, original_folder
 from seed_opd.environments.webshop import generator
 from seed_opd.environments.webshop.json_files import read_array, read_object
@@ -34,6 +35,13 @@ class Source(Protocol):
 
     def goals_without_product(self, asins: set[str]) -> list[str]:
         """The asins of tasks that are about products which are not in the catalogue."""
+
+    @property
+    def without_nouns(self) -> bool:
+        """Whether no title nouns are recorded."""
+
+    def check(self) -> None:
+        """Raises UserError where something that is needed is missing; reads nothing."""
 
 
 @dataclass(frozen=True)
@@ -65,17 +73,22 @@ class Published:
         return [asin for asin in (*synthetic, *(read_object(self._human) if self._human else ())) if asin not in asins]
 
     @property
+    def without_nouns(self) -> bool:
+        return self._nouns is None
+
+    def check(self) -> None:
+        if not self._attributes.is_file():
+            raise UserError(
+                f"webshop: {self._attributes} is missing, the attributes of the products in {self.items.name}; put it there."
+            )
+
+    @property
     def _suffix(self) -> str:
         return self.items.stem.removeprefix(ITEMS)
 
     @property
     def _attributes(self) -> Path:
-        path = self.items.with_name(f"items_ins_v2{self._suffix}.json")
-        if not path.exists():
-            raise UserError(
-                f"webshop: {path} is missing, the attributes of the products in {self.items.name}; put it there."
-            )
-        return path
+        return self.items.with_name(f"items_ins_v2{self._suffix}.json")
 
     @property
     def _human(self) -> Path | None:
@@ -108,6 +121,13 @@ class Generated:
     def goals_without_product(self, asins: set[str]) -> list[str]:
         return []
 
+    @property
+    def without_nouns(self) -> bool:
+        return False
+
+    def check(self) -> None:
+        return None
+
 
 def find(catalogue: str | None) -> Source:
     """The source for an option `catalogue`.
@@ -126,8 +146,8 @@ def find(catalogue: str | None) -> Source:
         return Generated()
     looked = ", ".join(map(str, original_places())) or f"nowhere, as {DATA} is not set"
     raise UserError(
-        f"webshop: there are no original products (looked: {looked}); set {DATA} to the folder with webshop/ in it, "
-        "or use catalogue: generated."
+        f"environment.options.catalogue: there are no original products (looked: {looked}); set {DATA} to the folder with "
+        "webshop/ in it, or use catalogue: generated."
     )
 
 
@@ -140,7 +160,7 @@ def original_places() -> list[Path]:
 def _seed(catalogue: str) -> int:
     _, separator, seed = catalogue.partition(":")
     if separator and not seed.isdecimal():
-        raise UserError(f"environment.options.catalogue: {catalogue!r} has no number as its seed; write generated:7.")
+        raise WrongOption("catalogue", catalogue, "has no number as its seed; write generated:7.")
     return int(seed or 0)
 
 
@@ -149,9 +169,8 @@ def _at(path: Path) -> Source:
     for place in places:
         if place.is_file():
             return Published(place)
-    raise UserError(
-        f"webshop: {' and '.join(map(str, places))} cannot be found; give a folder with {PREFERRED[0]} in it or such a file."
-    )
+    looked = " and ".join(map(str, places))
+    raise WrongOption("catalogue", str(path), f"has no products ({looked} cannot be found); give a folder with such a file.")
 
 
 def _has_instruction(entry: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from seed_opd.environments.options import WrongOption, check_options
 from seed_opd.errors import UserError
 from seed_opd.training.demonstrations.lesson import Demonstration, Teacher, teach
 
@@ -11,7 +12,12 @@ NAMES = ("alfworld", "webshop", "search", "sokoban", "ezpoints")
 
 
 def teacher(name: str, max_steps: int, **options: object) -> Teacher:
-    """Who plays an environment for others to imitate; raises UserError for one that nobody teaches."""
+    """Who plays an environment for others to imitate; `options` are the environment's, where it has any for practice.
+
+    Raises UserError for an environment that nobody teaches, and for options that it does not have.
+    """
+    if options and name in ("alfworld", "webshop", "search"):
+        raise WrongOption(*next(iter(options.items())), f"changes nothing in the practice of {name}; leave it out.")
     if name == "alfworld":
         from seed_opd.training.demonstrations.alfworld import AlfworldTeacher
 
@@ -27,7 +33,9 @@ def teacher(name: str, max_steps: int, **options: object) -> Teacher:
     if name in ("sokoban", "ezpoints"):
         from seed_opd.training.demonstrations.vision import EzpointsTeacher, SokobanTeacher
 
-        return {"sokoban": SokobanTeacher, "ezpoints": EzpointsTeacher}[name](max_steps, **options)
+        kind = SokobanTeacher if name == "sokoban" else EzpointsTeacher
+        check_options(kind.plays, options)
+        return kind(max_steps, **options)
     raise UserError(f"environment: nobody plays {name!r} to imitate; choose one of {', '.join(NAMES)}.")
 
 

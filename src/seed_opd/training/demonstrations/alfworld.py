@@ -21,7 +21,7 @@ class AlfworldTeacher(Teacher):
 
     def __init__(self, max_steps: int) -> None:
         self.max_steps = max_steps
-        self.environment: AlfworldEnvironment = AlfworldEnvironment(max_steps=max_steps)
+        self.environment: AlfworldEnvironment = AlfworldEnvironment()
 
     def lessons(self, seed: int) -> Iterator[Lesson]:
         for index, (name, data) in enumerate(generate_stream(seed)):

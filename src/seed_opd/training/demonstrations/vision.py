@@ -9,7 +9,7 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from seed_opd.environments.base import Observation
+from seed_opd.environments.base import Environment, Observation
 from seed_opd.environments.ezpoints import EzpointsEnvironment
 from seed_opd.environments.ezpoints import expert as ezpoints
 from seed_opd.environments.ezpoints.cards import deal
@@ -47,6 +47,7 @@ class SeededTeacher(Teacher):
 
     script: Any
     """The module with the scripted player: `Expert`, `thought` and `respond`."""
+    plays: type[Environment]
 
     def lessons(self, seed: int) -> Iterator[Lesson]:
         for number in count(FIRST_SEED * (seed + 1)):
@@ -72,10 +73,11 @@ class SeededTeacher(Teacher):
 
 class SokobanTeacher(SeededTeacher):
     script = sokoban
+    plays = SokobanEnvironment
 
     def __init__(self, max_steps: int, **options: Any) -> None:
         self.max_steps = max_steps
-        self.environment: SokobanEnvironment = SokobanEnvironment(max_steps=max_steps, **options)
+        self.environment: SokobanEnvironment = SokobanEnvironment(**options)
 
     def begin(self, seed: int) -> Observation:
         return self.environment.start(generate(seed, self.environment.boxes))
@@ -86,10 +88,11 @@ class SokobanTeacher(SeededTeacher):
 
 class EzpointsTeacher(SeededTeacher):
     script = ezpoints
+    plays = EzpointsEnvironment
 
     def __init__(self, max_steps: int, **options: Any) -> None:
         self.max_steps = max_steps
-        self.environment: EzpointsEnvironment = EzpointsEnvironment(max_steps=max_steps, **options)
+        self.environment: EzpointsEnvironment = EzpointsEnvironment(**options)
 
     def begin(self, seed: int) -> Observation:
         return self.environment.start(deal(seed))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import count
 
 from seed_opd.environments.base import Observation
 from seed_opd.environments.webshop import WebshopEnvironment
+from seed_opd.environments.webshop.catalogue import Catalogue, open_unkept
 from seed_opd.environments.webshop.expert import BUY, NEXT, SEARCH_PAGE, SearchingExpert, understand
 from seed_opd.environments.webshop.goals import Goal
 from seed_opd.training.demonstrations.lesson import Lesson, Teacher
@@ -21,17 +22,25 @@ FIRST_CATALOGUE = 1_000_000
 """Seeds of practice catalogues begin here, so that none is one that a recipe names."""
 
 
+class PracticeShop(WebshopEnvironment):
+    """A shop whose catalogue is used once, so that none of its files is kept."""
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        return open_unkept(self._source)
+
+
 class WebshopTeacher(Teacher):
     """The shopper that reads pages, and one that knows the product."""
 
     def __init__(self, max_steps: int) -> None:
         self.max_steps = max_steps
-        self.environment: WebshopEnvironment = WebshopEnvironment(catalogue="generated", max_steps=max_steps)
+        self.environment: WebshopEnvironment = WebshopEnvironment(catalogue="generated")
 
     def lessons(self, seed: int) -> Iterator[Lesson]:
         for number in count():
             catalogue = f"generated:{FIRST_CATALOGUE * (seed + 1) + number}"
-            shop = WebshopEnvironment(catalogue=catalogue, max_steps=self.max_steps)
+            shop = PracticeShop(catalogue)
             tasks = shop.tasks("all")
             for index in random.Random(catalogue).sample(range(len(tasks)), min(PER_CATALOGUE, len(tasks))):
                 task = Task("webshop", catalogue, index, seed)
@@ -42,7 +51,7 @@ class WebshopTeacher(Teacher):
         return shop.reset(task)
 
     def expert(self, rng: random.Random, mistakes: float) -> SearchingExpert:
-        return SearchingExpert(rng, mistakes)
+        return SearchingExpert(rng, mistakes, self.max_steps)
 
     def informed(self) -> InformedShopper:
         return InformedShopper(self)

@@ -4,48 +4,78 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from seed_opd.environments.options import WrongOption, check_options
+from seed_opd.environments.searchqa.data import Data
 from seed_opd.environments.searchqa.passages import Corpus, read_corpus
 from seed_opd.environments.searchqa.retrievers.base import Hit, Retriever, RetrieverFailed
 from seed_opd.errors import UserError
 
 KINDS = ("bm25", "dense", "remote")
+PACKAGES = {"bm25": ("search", ("bm25s", "Stemmer")), "dense": ("dense", ("sentence_transformers",)), "remote": ("", ())}
+"""The extra of a kind, and what it installs."""
 
 
-def open_retriever(options: Mapping[str, Any], corpus: Callable[[], Corpus]) -> Retriever:
-    """The retriever that options describe: `kind` (bm25 by default), `passages` (a file; `corpus` gives them otherwise), and
+def check_retriever(options: Mapping[str, Any], data: Data) -> None:
+    """Raises UserError for wrong options, missing packages and missing files; opens nothing."""
+    kind, passages, rest = _parts(options)
+    if kind not in KINDS:
+        raise WrongOption("kind", kind, f"is unknown; choose one of {', '.join(KINDS)}.", "retriever")
+    for name, missing in (("model", kind == "dense"), ("url", kind == "remote")):
+        if missing and name not in rest:
+            raise UserError(f"retriever.{name}: the {kind} retriever needs it; add it to the retriever's options.")
+    check_options(_class_of(kind), rest, "retriever")
+    if kind == "remote":
+        if passages is not None:
+            raise WrongOption("passages", passages, "is not for remote; leave it out, a server has its own.", "retriever")
+        if not rest["url"].startswith(("http://", "https://")):
+            raise WrongOption("url", rest["url"], "is no address; write it as in 'http://localhost:8000'.", "retriever")
+    elif passages is None:
+        data.check_corpus()
+    elif not isinstance(passages, str) or not Path(passages).expanduser().is_file():
+        raise WrongOption("passages", passages, "is no file; give a JSON-lines file of passages.", "retriever")
+    extra, packages = PACKAGES[kind]
+    for package in packages:
+        if find_spec(package) is None:
+            raise UserError(
+                f"retriever: {kind} needs {package}, which is not installed; run: pip install 'seed-opd[{extra}]'."
+            )
+
+
+def open_retriever(options: Mapping[str, Any], data: Data) -> Retriever:
+    """The retriever that options describe: `kind` (bm25 by default), `passages` (a file; those of `data` otherwise), and
     for dense `model`, `query_prefix`, `passage_prefix`, `faiss`; for remote `url`, `form`, `timeout`, `attempts`.
 
     Raises UserError for an unknown kind or option, and where there is nothing to search.
     """
+    check_retriever(options, data)
+    kind, passages, rest = _parts(options)
+    if kind == "remote":
+        return _class_of(kind)(**rest)
+    return _class_of(kind)(_read(Path(passages).expanduser().resolve()) if passages else data.corpus(), **rest)
+
+
+def _parts(options: Mapping[str, Any]) -> tuple[str, str | None, dict[str, Any]]:
+    """The kind, the file of passages, and what its class takes."""
     rest = dict(options)
-    kind, passages = rest.pop("kind", "bm25"), rest.pop("passages", None)
-    if kind not in KINDS:
-        raise UserError(f"retriever.kind: {kind!r} is unknown; choose one of {', '.join(KINDS)}.")
-    for name, missing in (("model", kind == "dense"), ("url", kind == "remote")):
-        if missing and name not in rest:
-            raise UserError(f"retriever.{name}: the {kind} retriever needs it; add it to the retriever's options.")
-    try:
-        if kind == "remote":
-            from seed_opd.environments.searchqa.retrievers.remote import RemoteRetriever
+    return rest.pop("kind", "bm25"), rest.pop("passages", None), rest
 
-            return RemoteRetriever(**rest)
-        searched = _read(Path(passages).expanduser().resolve()) if passages else corpus()
-        if kind == "dense":
-            from seed_opd.environments.searchqa.retrievers.dense import DenseRetriever
 
-            return DenseRetriever(searched, **rest)
-        from seed_opd.environments.searchqa.retrievers.bm25 import Bm25Retriever
+def _class_of(kind: str) -> Callable[..., Retriever]:
+    if kind == "remote":
+        from seed_opd.environments.searchqa.retrievers.remote import RemoteRetriever
 
-        return Bm25Retriever(searched, **rest)
-    except TypeError as error:
-        if "argument" not in str(error):
-            raise
-        raise UserError(
-            f"retriever: {', '.join(rest)} cannot all be given to {kind} ({error}); see the documentation."
-        ) from error
+        return RemoteRetriever
+    if kind == "dense":
+        from seed_opd.environments.searchqa.retrievers.dense import DenseRetriever
+
+        return DenseRetriever
+    from seed_opd.environments.searchqa.retrievers.bm25 import Bm25Retriever
+
+    return Bm25Retriever
 
 
 @cache
@@ -53,4 +83,4 @@ def _read(path: Path) -> Corpus:
     return read_corpus(path)
 
 
-__all__ = ["KINDS", "Hit", "Retriever", "RetrieverFailed", "open_retriever"]
+__all__ = ["KINDS", "Hit", "Retriever", "RetrieverFailed", "check_retriever", "open_retriever"]

@@ -25,7 +25,7 @@ class Bm25Retriever:
     Raises UserError where the extra is not installed, or no passage holds a word.
     """
 
-    def __init__(self, corpus: Corpus) -> None:
+    def __init__(self, corpus: Corpus, /) -> None:
         try:
             import bm25s
             import Stemmer

@@ -34,6 +34,7 @@ class DenseRetriever:
     def __init__(
         self,
         corpus: Corpus,
+        /,
         model: str,
         *,
         query_prefix: str = "",
