@@ -132,6 +132,9 @@ class AnalyzerConfig(Section):
     """Longest analysis (paper: 4096)."""
     max_characters: int = Field(default=600, ge=16)
     """Longest summary and longest skill; a longer one does not count."""
+    general: bool = False
+    """Ask for skills that hold beyond the episode, without names of single things and places (the reference code has such a
+    sentence and does not use it). Stage 1 then teaches such skills too."""
     wrong: float = Field(default=0.0, ge=0, le=1)
     """Share of the trajectories that get another one's skill in stage 2, to study what wrong skills do."""
     wrong_from: Literal["other_task", "opposite_outcome"] = "other_task"

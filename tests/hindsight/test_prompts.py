@@ -57,3 +57,9 @@ def test_the_question_after_an_episode_asks_the_same_of_it() -> None:
     for trajectory in (CLEAN, LOST):
         asked = instructions(trajectory.outcome).replace(order, "The episode is over, analyse it.")
         assert question(trajectory) == f"{asked}\n\nTask: {trajectory.goal}\nOutcome: {trajectory.outcome}"
+
+
+def test_a_general_skill_is_asked_for_in_one_more_sentence() -> None:
+    wanted = "no names of single things or places."
+    assert wanted in analyzer_prompt(CLEAN, general=True).text and wanted not in analyzer_prompt(CLEAN).text
+    assert wanted in question(CLEAN, general=True) and wanted not in question(CLEAN)

@@ -1,12 +1,14 @@
+import re
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from seed_opd.errors import UserError
 from seed_opd.hindsight.rules import RulesAnalyzer
 from seed_opd.hindsight.rules.alfworld import advice_from_plan
-from seed_opd.trajectory import Skill, Task
+from seed_opd.trajectory import Skill, Task, Trajectory
 
 from .episodes import (
     ANY_TEXT,
@@ -199,3 +201,34 @@ def test_an_environment_without_rules_gives_a_sentence() -> None:
     other = replace(CLEAN, task=Task("chess", "train", 0))
     [skill] = RulesAnalyzer().analyze([other])
     assert skill.status == "error" and "no rules for the environment 'chess'" in skill.raw
+
+
+@pytest.mark.parametrize("trajectory", [CLEAN, LOST])
+def test_a_general_skill_names_no_single_thing_and_no_place_where_one_was(trajectory: Trajectory) -> None:
+    [specific], [general] = (RulesAnalyzer(wide).analyze([trajectory]) for wide in (False, True))
+    assert re.search(r"[a-z] \d", specific.skill) and not re.search(r"\d", general.skill + general.summary)
+    assert general.usable and general.steps == ()
+
+
+def test_general_skills_by_hand() -> None:
+    [won, lost] = RulesAnalyzer(general=True).analyze([CLEAN, LOST])
+    assert won.skill == "first find mug and take it, next clean it with sinkbasin, then move it to desk."
+    assert lost.skill == (
+        "do not search a place twice, look at new ones: first find egg and take it, next heat it with microwave, then move "
+        "it to shelf."
+    )
+
+
+@given(ANY_TEXT, ANY_TEXT, st.sampled_from([PICK, COOL, TWO, LOOK]), st.booleans())
+def test_whatever_happened_there_is_a_general_skill(
+    actions: list[str], answers: list[str], goal: str, success: bool
+) -> None:
+    trajectory = episode(goal, "", list(zip([*actions, "x"], [*answers, ""], strict=False)), success)
+    [skill] = RulesAnalyzer(general=True).analyze([trajectory])
+    assert skill.usable and not re.search(r"\d", skill.skill)
+    assert skill.skill.startswith("do not ") != success
+
+
+def test_general_skills_where_there_are_none_say_so() -> None:
+    [skill] = RulesAnalyzer(general=True).analyze([replace(CLEAN, task=Task("webshop", "train", 0))])
+    assert skill.status == "error" and "for alfworld alone, not for webshop" in skill.raw

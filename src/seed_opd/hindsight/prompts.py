@@ -21,6 +21,9 @@ _ASK: dict[Outcome, str] = {
 }
 
 
+_GENERAL = "It holds for other tasks of this kind: no names of single things or places."
+
+
 @dataclass(frozen=True, slots=True)
 class AnalyzerPrompt:
     """A user message, how many middle steps it leaves out, and whether it fits the length that was asked for."""
@@ -35,15 +38,17 @@ def analyzer_prompt(
     max_tokens: int | None = None,
     count_tokens: Callable[[str], int] = len,
     outcome: Outcome | None = None,
+    general: bool = False,
 ) -> AnalyzerPrompt:
-    """Build the message about one trajectory; `outcome` replaces the trajectory's own label.
+    """Build the message about one trajectory; `outcome` replaces the trajectory's own label, `general` asks for a skill that
+    holds beyond the episode.
 
     When it is longer than `max_tokens`, the oldest middle steps go; never instructions, task, first or last step.
     """
     label = outcome or trajectory.outcome
 
     def text(dropped: int) -> str:
-        return f"{instructions(label)}\n\n{_episode(trajectory, label, dropped)}"
+        return f"{instructions(label, general=general)}\n\n{_episode(trajectory, label, dropped)}"
 
     def fits(dropped: int) -> bool:
         return max_tokens is None or count_tokens(text(dropped)) <= max_tokens
@@ -52,13 +57,14 @@ def analyzer_prompt(
     return AnalyzerPrompt(text(dropped), dropped, fits(dropped))
 
 
-def question(trajectory: Trajectory) -> str:
+def question(trajectory: Trajectory, general: bool = False) -> str:
     """The message that ends the conversation in which an episode was played, and asks for its analysis."""
     label = trajectory.outcome
-    return f"{instructions(label, 'The episode is over, analyse it.')}\n\nTask: {trajectory.goal}\nOutcome: {label}"
+    order = instructions(label, "The episode is over, analyse it.", general)
+    return f"{order}\n\nTask: {trajectory.goal}\nOutcome: {label}"
 
 
-def instructions(outcome: Outcome, order: str = "Analyse the finished episode below.") -> str:
+def instructions(outcome: Outcome, order: str = "Analyse the finished episode below.", general: bool = False) -> str:
     """The part that is the same for every trajectory with this outcome."""
     return "\n".join(
         [
@@ -67,6 +73,7 @@ def instructions(outcome: Outcome, order: str = "Analyse the finished episode be
             f"1. {SUMMARY}: one sentence, what happened.",
             f"2. {SKILL}: {_ASK[outcome]}.",
             "The skill is one short rule for an agent about to act, not a story. No other fields.",
+            *([_GENERAL] if general else []),
             json.dumps(SKELETON),
         ]
     )

@@ -65,6 +65,7 @@ class RemoteAnalyzer:
         max_tokens: int = 1024,
         max_prompt_characters: int | None = None,
         limits: Limits | None = None,
+        general: bool = False,
     ) -> None:
         if not base_url.startswith(("http://", "https://")):
             raise UserError(f"analyzer.base_url: {base_url!r} is no address; write it as in 'https://host/v1'.")
@@ -75,6 +76,7 @@ class RemoteAnalyzer:
         self.max_tokens = max_tokens
         self.max_prompt_characters = max_prompt_characters
         self.limits = limits or Limits()
+        self.general = general
         self.dropped_steps = 0
         self.prompt_tokens = 0
         self.completion_tokens = 0
@@ -86,7 +88,8 @@ class RemoteAnalyzer:
 
     def analyze(self, trajectories: Sequence[Trajectory]) -> list[Skill]:
         """Raises UserError when the server refuses the key or does not know the address or the model."""
-        prompts = [analyzer_prompt(trajectory, self.max_prompt_characters) for trajectory in trajectories]
+        room, general = self.max_prompt_characters, self.general
+        prompts = [analyzer_prompt(trajectory, room, general=general) for trajectory in trajectories]
         self.dropped_steps += sum(prompt.dropped_steps for prompt in prompts)
         asked = [
             Message(prompt.text, tuple(images_shown(trajectory, prompt.text)))

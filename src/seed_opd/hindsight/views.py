@@ -43,12 +43,13 @@ class DocumentView:
 
     encode: Callable[[str, Sequence[str]], list[int]]
     max_tokens: int
+    general: bool = False
 
     def prompt(self, trajectory: Trajectory) -> Prompt:
         def encoded(text: str) -> list[int]:
             return self.encode(text, images_shown(trajectory, text))
 
-        message = analyzer_prompt(trajectory, self.max_tokens, lambda text: len(encoded(text)))
+        message = analyzer_prompt(trajectory, self.max_tokens, lambda text: len(encoded(text)), general=self.general)
         return Prompt(encoded(message.text), message.dropped_steps, message.fits)
 
 
@@ -59,7 +60,8 @@ class ConversationView:
 
     closing: Callable[[Trajectory, str, int], tuple[list[int], int]]
     max_tokens: int
+    general: bool = False
 
     def prompt(self, trajectory: Trajectory) -> Prompt:
-        ids, dropped = self.closing(trajectory, question(trajectory), self.max_tokens)
+        ids, dropped = self.closing(trajectory, question(trajectory, self.general), self.max_tokens)
         return Prompt(ids, dropped, len(ids) <= self.max_tokens, trajectory.seed)

@@ -63,14 +63,14 @@ def analyzer_view(parts: Parts, max_tokens: int) -> View:
     """How the policy is shown the episodes that it analyses; stage 1 trains on the same."""
     if parts.config.analyzer.view == "conversation":
         assert isinstance(parts.context, TranscriptContext)  # the config refuses another style
-        return ConversationView(parts.context.closing, max_tokens)
-    return DocumentView(parts.context.template.opening, max_tokens)
+        return ConversationView(parts.context.closing, max_tokens, parts.config.analyzer.general)
+    return DocumentView(parts.context.template.opening, max_tokens, parts.config.analyzer.general)
 
 
 def external_analyzer(config: Config, kind: str, folder: Path) -> Analyzer:
     """An analyzer that needs no policy: rules, or a remote server whose answers are kept in the folder."""
     if kind == "rules":
-        return AskedOnce(RulesAnalyzer())
+        return AskedOnce(RulesAnalyzer(config.analyzer.general))
     if kind == "policy":
         raise UserError("stage1.analyzer: 'policy' is not external; this method needs rules or remote.")
     settings = config.analyzer
@@ -84,6 +84,7 @@ def external_analyzer(config: Config, kind: str, folder: Path) -> Analyzer:
         api_key_variable=settings.api_key_variable,
         max_tokens=settings.max_tokens,
         max_prompt_characters=CHARACTERS_PER_TOKEN * settings.max_prompt_tokens,
+        general=settings.general,
         limits=limits,
     )
     return AskedOnce(remote)

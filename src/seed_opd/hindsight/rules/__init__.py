@@ -6,7 +6,7 @@ mentions, for the probe.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from seed_opd.errors import UserError
@@ -31,19 +31,37 @@ _RULES: dict[str, Rules] = {
 }
 
 
+_GENERAL: dict[str, Callable[[Trajectory], Skill]] = {"alfworld": alfworld.write_general}
+
+
 class RulesAnalyzer:
-    """Writes a skill about each episode from its text; one that it cannot read gets the status "error"."""
+    """Writes a skill about each episode from its text; one that it cannot read gets the status "error".
+
+    `general`: one that holds beyond the episode, without names of single things and places.
+    """
 
     name = "rules"
+
+    def __init__(self, general: bool = False) -> None:
+        self.general = general
 
     def analyze(self, trajectories: Sequence[Trajectory]) -> list[Skill]:
         return [self._skill(trajectory) for trajectory in trajectories]
 
     def _skill(self, trajectory: Trajectory) -> Skill:
         try:
-            return rules_of(trajectory).write(trajectory)
+            return self._writer(trajectory)(trajectory)
         except UserError as error:
             return Skill("", "", "error", str(error), self.name)
+
+    def _writer(self, trajectory: Trajectory) -> Callable[[Trajectory], Skill]:
+        rules = rules_of(trajectory)
+        if not self.general:
+            return rules.write
+        name = trajectory.task.environment
+        if name not in _GENERAL:
+            raise UserError(f"analyzer.general: rules write such skills for {', '.join(_GENERAL)} alone, not for {name}.")
+        return _GENERAL[name]
 
 
 def rules_of(trajectory: Trajectory) -> Rules:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from seed_opd.errors import UserError
 from seed_opd.hindsight.rules.critical_steps import critical_steps
-from seed_opd.hindsight.rules.household import TOOL_TYPES, Hindsight, Mistake, Site, facts, plan_facts
+from seed_opd.hindsight.rules.household import TOOL_TYPES, Goal, Hindsight, Mistake, Site, facts, plan_facts
 from seed_opd.trajectory import Skill, Trajectory
 
 MOST_SEARCHED = 5
@@ -47,12 +47,59 @@ _REASON: dict[Mistake, str] = {
 }
 
 
+_GENERAL_AVOID: dict[Mistake, str] = {
+    "repeated": "do not repeat what changed nothing",
+    "not_found": "do not search a place twice, look at new ones",
+    "closed": "do not pass by what is closed, open it",
+    "wrong_object": "do not take anything but {type}",
+    "not_taken": "do not pass by {type}, take it",
+    "tool_skipped": "do not forget to {treat}",
+    "wrong_order": "do not bring {type} away too early",
+    "wrong_place": "do not leave {type} anywhere but at {destination}",
+    "not_placed": "do not keep {type} in hand",
+    "one_missing": "do not stop after one {type}, two are needed",
+}
+_GENERAL_REASON: dict[Mistake, str] = {
+    "repeated": "something was repeated",
+    "not_found": "no {type} was found",
+    "closed": "something was not opened",
+    "wrong_object": "something else than {type} was taken",
+    "not_taken": "{type} was seen and not taken",
+    "tool_skipped": "it was forgotten to {treat}",
+    "wrong_order": "the order was wrong",
+    "wrong_place": "{type} was left in the wrong place",
+    "not_placed": "{type} was not brought to {destination}",
+    "one_missing": "only one {type} was brought",
+}
 NAME = "rules"
 
 
 def write(trajectory: Trajectory) -> Skill:
     """The skill of an episode, with those of its critical steps; raises UserError when the goal is no household task."""
     return replace(put(facts(trajectory)), steps=critical_steps(trajectory))
+
+
+def write_general(trajectory: Trajectory) -> Skill:
+    """The same, as far as it holds for other tasks of the kind: types of things, and no place where one was."""
+    known = facts(trajectory)
+    steps = general_workflow(known.goal)
+    if known.success:
+        return Skill(f"the {known.goal.object_type} was found, and the task was done.", steps, analyzer=NAME)
+    words = _general_words(known.goal)
+    mistake = known.mistake or "wrong_order"
+    summary = f"the task failed: {_GENERAL_REASON[mistake].format(**words)}."
+    return Skill(summary, f"{_GENERAL_AVOID[mistake].format(**words)}: {steps}", analyzer=NAME)
+
+
+def general_workflow(goal: Goal) -> str:
+    """The right order of what to do for a goal, by types."""
+    words = _general_words(goal)
+    clauses = [f"find two {goal.object_type}" if goal.family == "two" else f"find {goal.object_type} and take it"]
+    if goal.family in TOOL_TYPES or goal.family == "look":
+        clauses.append(words["treat"])
+    if goal.family != "look":
+        clauses.append(f"move {'one after the other' if goal.family == 'two' else 'it'} to {goal.target_type}")
+    return _in_order(clauses)
 
 
 def named(trajectory: Trajectory) -> dict[str, list[str]]:
@@ -91,7 +138,10 @@ def put(hindsight: Hindsight) -> Skill:
 def workflow(hindsight: Hindsight) -> str:
     """The right order of what to do, with every name that is known."""
     opened: set[str] = set()
-    clauses = [_clause(action, site, opened) for action, site in _actions(hindsight)]
+    return _in_order([_clause(action, site, opened) for action, site in _actions(hindsight)])
+
+
+def _in_order(clauses: Sequence[str]) -> str:
     marks = ["first", *["next"] * (len(clauses) - 2), "then"]
     return ", ".join(f"{mark} {clause}" for mark, clause in zip(marks, clauses, strict=True)) + "."
 
@@ -155,6 +205,12 @@ def _bring(hindsight: Hindsight, name: str) -> list[tuple[str, Site | None]]:
 
 def _name(site: Site | None, kind: str) -> str:
     return site.name if site else kind
+
+
+def _general_words(goal: Goal) -> dict[str, str]:
+    tool = goal.target_type if goal.family == "look" else TOOL_TYPES.get(goal.family, "")
+    treat = f"use {tool} with it in hand" if goal.family == "look" else f"{goal.family} it with {tool}"
+    return {"type": goal.object_type, "destination": goal.target_type, "treat": treat}
 
 
 def _words(hindsight: Hindsight) -> dict[str, str]:
