@@ -226,18 +226,24 @@ def play(
     model: Annotated[str | None, typer.Option(help="Watch a model play: a model folder, or `tiny`.")] = None,
     recipe: Annotated[str, typer.Option(help="With --model: the recipe whose context and sampling it uses.")] = "demo",
     pictures: Annotated[Path | None, typer.Option(help="Save what can be seen at every step into this folder.")] = None,
+    option: Annotated[
+        list[str] | None, typer.Option(help="An option of the environment, as name=value; may be repeated.")
+    ] = None,
 ) -> None:
     """Play an episode in the terminal, by hand, by script, or watch a model do it."""
     from seed_opd.environments import make
-    from seed_opd.environments.play import parse_task, photographer, play_json, play_person
+    from seed_opd.environments.play import check_choices, parse_options, parse_task, photographer, play_json, play_person
 
+    check_choices({"--task": task, "--file": file}, "one of them says what is played")
+    for name, value in {"--json": json, "--pictures": pictures, "--option": option}.items():
+        check_choices({"--model": model, name: value}, "a model is watched in the terminal, under its recipe's options")
     if model:
         from seed_opd.training.watch import environment_of, watch  # torch takes seconds, which a script should not wait for
 
         live = environment_of(recipe, environment)
         watch(recipe, model, live, live.open(file) if file else parse_task(live, task or live.example), console)
         return
-    live = make(environment)
+    live = make(environment, **parse_options(option or []))
     chosen = live.open(file) if file else parse_task(live, task or live.example)
     looking = {"look": photographer(live, pictures)} if pictures else {}
     if json:

@@ -25,17 +25,20 @@ DATA = {"alfworld": {"games": "generated"}, "webshop": {"catalogue": "generated"
         ("ezpoints", {"size": None}, "size: None does not fit: input should be a valid integer."),
         ("alfworld", {"max_steps": 9}, "max_steps: 9 belongs to no option; there are games."),
         ("alfworld", {"games": 3}, "games: 3 does not fit: input should be a valid string."),
-        ("alfworld", {"games": "/nowhere"}, "games: '/nowhere' does not exist; give a folder"),
         ("alfworld", {"name": "x"}, "name: 'x' belongs to no option"),
         ("webshop", {"drop_goals_without_product": "no"}, "drop_goals_without_product: 'no' does not fit"),
-        ("webshop", {"catalogue": "/nowhere"}, "catalogue: '/nowhere' has no products"),
-        ("search", {"questions": "/nowhere"}, "questions: '/nowhere' does not exist"),
         ("search", {"passages": 0}, "passages: 0 is no whole number"),
     ],
 )
 def test_a_wrong_option_is_named_with_its_value_and_what_to_do(name: str, options: dict, said: str) -> None:
     with pytest.raises(WrongOption, match=rf"^environment\.options\.{re.escape(said)}"):
         make(name, **options)
+
+
+@pytest.mark.parametrize(("name", "option"), [("alfworld", "games"), ("webshop", "catalogue"), ("search", "questions")])
+def test_a_path_that_leads_nowhere_is_named(name: str, option: str) -> None:
+    with pytest.raises(UserError, match=rf"^environment\.options\.{option}: .*/nowhere.*; give a folder"):
+        make(name, **{option: "/nowhere"})
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,6 +10,7 @@ from seed_opd.environments.alfworld.environment import AlfworldEnvironment
 from seed_opd.errors import UserError
 from seed_opd.policy.context import ChatTemplate, TranscriptContext
 from seed_opd.training.demonstrations import demonstrations, teach, teacher
+from seed_opd.training.demonstrations.webshop import PER_CATALOGUE
 from seed_opd.training.pretrain import encode
 
 STEPS = {"alfworld": 20, "webshop": 15, "search": 4, "sokoban": 15, "ezpoints": 8}
@@ -52,6 +53,24 @@ def test_who_sees_is_shown_a_picture_at_every_step():
         episode = next(demonstrations(name, 0, STEPS[name], view="image"))
         assert all(step.image for step in episode.trajectory.steps)
     assert all(step.image is None for step in next(demonstrations("sokoban", 0, 15)).trajectory.steps)
+
+
+def test_an_option_that_changes_nothing_or_is_unknown_is_refused():
+    for name, option in (("alfworld", "games"), ("webshop", "catalogue"), ("search", "passages")):
+        with pytest.raises(UserError, match=f"{option}: .* changes nothing in the practice of {name}"):
+            teacher(name, 10, **{option: "generated"})
+    with pytest.raises(UserError, match="vieww: 'image' belongs to no option"):
+        teacher("sokoban", 10, vieww="image")
+
+
+def test_practice_catalogues_are_not_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    guide = teacher("webshop", 15)
+    lessons = guide.lessons(0)
+    first, later = next(lessons), next(islice(lessons, PER_CATALOGUE, None))
+    assert first.begin().goal and later.begin().goal and first.begin().actions
+    assert list(tmp_path.rglob("*")) == []
 
 
 def test_nobody_teaches_an_unknown_environment():

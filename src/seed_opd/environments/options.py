@@ -14,7 +14,7 @@ OPTIONS = "environment.options"
 
 
 class WrongOption(UserError):
-    """An option that cannot be used: where it stands, what it is, and why or what to do."""
+    """An option that no data and no package would make right: where it stands, what it is, and why or what to do."""
 
     def __init__(self, name: str, value: object, why: str, section: str = OPTIONS) -> None:
         super().__init__(f"{section}.{name}: {value!r} {why}")

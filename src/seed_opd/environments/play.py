@@ -6,11 +6,13 @@ For scripts (`--json`): one environment action per input line, one JSON line per
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
+
+import yaml
 
 from seed_opd.environments.base import Environment
 from seed_opd.errors import UserError
@@ -41,6 +43,27 @@ def parse_task(environment: Environment, text: str) -> Task:
     if int(number) >= len(tasks):
         raise UserError(f"--task: {text!r} is beyond the split; {split} has tasks 0 to {len(tasks) - 1}.")
     return tasks[int(number)]
+
+
+def check_choices(given: Mapping[str, object], why: str) -> None:
+    """Raises UserError where more than one of the options, by name, is given."""
+    names = [name for name, value in given.items() if value]
+    if len(names) > 1:
+        raise UserError(f"{names[-1]}: it cannot stand beside {names[0]}, as {why}; leave one of them out.")
+
+
+def parse_options(texts: Iterable[str]) -> dict[str, Any]:
+    """Options of an environment from `name=value`, the values as in YAML; raises UserError for anything else."""
+    options = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        try:
+            options[name] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise UserError(f"--option: {value!r} of {name!r} is no YAML value; quote it as text.") from error
+        if not name or not separator:
+            raise UserError(f"--option: {text!r} is not name=value; write for example view=image.")
+    return options
 
 
 def play_json(

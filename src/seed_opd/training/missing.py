@@ -36,7 +36,7 @@ def _data(config: Config) -> Iterator[Missing]:
     name = config.environment.name
     try:
         make(name, **config.environment.options)
-    except WrongOption:  # no data would mend it
+    except WrongOption:
         raise
     except UserError as error:
         yield Missing(f"data of {name}", str(error).rstrip("."), f"SEED_OPD_DATA=FOLDER seed-opd data {name}")

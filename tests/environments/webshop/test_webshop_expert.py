@@ -84,6 +84,13 @@ def test_it_buys_the_right_thing_in_the_original_one() -> None:
     assert share_won(environment, list(environment.tasks("test"))) >= 0.6
 
 
+def test_it_buys_earlier_where_episodes_are_cut_earlier() -> None:
+    environment = WebshopEnvironment("generated")
+    tasks = list(environment.tasks("train"))[:60]
+    lengths = {steps: [len(play(environment, task, SearchingExpert(steps=steps))[1]) for task in tasks] for steps in (6, 15)}
+    assert max(lengths[15]) > max(lengths[6]) and sum(length <= 6 for length in lengths[6]) == 60
+
+
 def test_with_mistakes_it_wins_less() -> None:
     environment = WebshopEnvironment("generated")
     tasks = list(environment.tasks("train"))[:60]

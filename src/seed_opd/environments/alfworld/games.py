@@ -21,7 +21,6 @@ from typing import Any
 
 from seed_opd.environments.alfworld.engine import Game, load
 from seed_opd.environments.base import fingerprint_of
-from seed_opd.environments.options import WrongOption
 from seed_opd.environments.storage import DATA, cache_folder, made_once, original_folder
 from seed_opd.errors import UserError
 
@@ -164,7 +163,9 @@ def open_games(games: str | None = None) -> GameStore:
     if games not in (None, "original"):
         path = Path(games).expanduser()
         if not path.exists():
-            raise WrongOption("games", games, "does not exist; give a folder, a .zip or a .tar.xz with games in it.")
+            raise UserError(
+                f"environment.options.games: {games!r} does not exist; give a folder, a .zip or a .tar.xz with games in it."
+            )
         return open_path(path)
     for place in original_places():
         if place.exists():

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from functools import cache, cached_property
 from pathlib import Path
 
-from seed_opd.environments.options import WrongOption
 from seed_opd.environments.searchqa.encyclopaedia import PACKAGED, packaged, packaged_questions
 from seed_opd.environments.searchqa.passages import Corpus, read_corpus
 from seed_opd.environments.searchqa.questions import ENDINGS, Question, read_questions
@@ -137,7 +136,9 @@ def open_data(questions: str | None = None) -> Data:
     if questions not in (None, "original"):
         path = Path(questions).expanduser()
         if not path.exists():
-            raise WrongOption("questions", questions, "does not exist; give a folder with question files, or one of them.")
+            raise UserError(
+                f"environment.options.questions: {questions!r} does not exist; give a folder with question files, or a file."
+            )
         return _folder(path.resolve())
     folder = original_folder(ORIGINALS)
     if folder and folder.is_dir():

@@ -170,7 +170,7 @@ def _at(path: Path) -> Source:
         if place.is_file():
             return Published(place)
     looked = " and ".join(map(str, places))
-    raise WrongOption("catalogue", str(path), f"has no products ({looked} cannot be found); give a folder with such a file.")
+    raise UserError(f"environment.options.catalogue: {looked} cannot be found; give a folder with such a file, or the file.")
 
 
 def _has_instruction(entry: Any) -> bool:

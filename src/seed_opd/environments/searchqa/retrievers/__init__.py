@@ -36,7 +36,7 @@ def check_retriever(options: Mapping[str, Any], data: Data) -> None:
     elif passages is None:
         data.check_corpus()
     elif not isinstance(passages, str) or not Path(passages).expanduser().is_file():
-        raise WrongOption("passages", passages, "is no file; give a JSON-lines file of passages.", "retriever")
+        raise UserError(f"retriever.passages: {passages!r} is no file; give a JSON-lines file of passages.")
     extra, packages = PACKAGES[kind]
     for package in packages:
         if find_spec(package) is None:
