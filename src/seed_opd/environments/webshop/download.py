@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from seed_opd.environments.storage import DATA
 from seed_opd.environments.webshop.catalogue import open_catalogue
+from seed_opd.environments.webshop.nouns import MODEL, PACKAGES
 from seed_opd.environments.webshop.sources import original_places
 
 FILES = "items_shuffle_1000.json, items_ins_v2_1000.json and items_human_ins.json"
+NOUNS = f"the reward compares them, so run pip install {PACKAGES} and set environment.options.spacy_model={MODEL}."
 HOW = "https://github.com/princeton-nlp/WebShop (setup.sh names where they are)"
 
 
@@ -22,8 +24,11 @@ def report() -> Iterator[str]:
     yield f"Original products: looked for {', '.join(map(str, places))}."
     if any(place.exists() for place in places):
         yield f"Original products: {_contents('original')}"
+        if open_catalogue("original").without_nouns:
+            yield f"Nouns of titles: not recorded for every product; {NOUNS}"
     else:
         yield f"Original products: none; put {FILES} into {places[0].parent}, from {HOW}."
+        yield f"Nouns of titles: not among these files; {NOUNS}"
 
 
 def _contents(option: str) -> str:
