@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 
@@ -212,3 +214,8 @@ def test_the_library_has_something_for_every_category() -> None:
     library = Library.of("webshop")
     texts = {library.skill(category) for category in WebshopEnvironment.categories}
     assert len(texts) == 5 and all(len(text) < 400 for text in texts)
+
+
+def test_the_rules_need_none_of_the_shop_s_packages() -> None:
+    code = "import sys; sys.modules.update(bm25s=None, Stemmer=None, rapidfuzz=None); import seed_opd.hindsight.rules"
+    assert subprocess.run([sys.executable, "-c", code], timeout=120).returncode == 0

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seed_opd.environments.shop_texts import read_offers, understand
 from seed_opd.environments.webshop import WebshopEnvironment
-from seed_opd.environments.webshop.expert import SearchingExpert, read_offers, understand
+from seed_opd.environments.webshop.expert import SearchingExpert
 from seed_opd.errors import UserError
 from seed_opd.trajectory import Task
 
@@ -43,21 +44,21 @@ def test_tasks_are_understood() -> None:
     )
     assert wish.words == "machine wash men's shirts with cotton heather, classic fit"
     assert wish.options == {"color": "black with white", "fit type": "men"} and wish.limit == 30
-    assert wish.phrases == ("machine wash", "cotton heather", "classic fit")
+    assert wish.attributes == ("machine wash", "cotton heather", "classic fit")
     assert wish.query == "machine wash men's shirts with cotton heather classic fit black with white men"
 
 
 @given(st.text("find me with color: red, and price lower than 3.00 dollars", max_size=60))
 def test_any_task_is_understood_somehow(text: str) -> None:
     wish = understand(text)
-    assert wish.limit > 0 and all(wish.phrases) and isinstance(wish.query, str)
+    assert wish.limit > 0 and all(wish.attributes) and isinstance(wish.query, str)
 
 
 def test_every_task_of_the_package_is_understood_as_it_was_meant() -> None:
     for goal in WebshopEnvironment("generated").goals:
         wish = understand(goal.text)
         assert (wish.options, wish.limit) == (goal.options, goal.price_limit)
-        whole, last = wish.phrases  # where the last attribute ends does not show
+        whole, last = wish.attributes  # where the last attribute ends does not show
         assert whole == goal.attributes[0] and goal.attributes[1].startswith(last)
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import random
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from seed_opd.environments.webshop.pages import SEPARATOR
+from seed_opd.environments.shop_texts import RESULTS, SEPARATOR, Offer, lowest, read_offers, understand
 from seed_opd.errors import UserError
 
 STEPS = 15
@@ -16,63 +15,6 @@ STEPS = 15
 BUY, BACK, NEXT, FEATURES = "click[buy now]", "click[< prev]", "click[next >]", "click[features]"
 SEARCH_PAGE = "search[<your query>]"
 DETAIL_BUTTONS = ("Description", "Features", "Reviews", "Buy Now")
-
-_LIMIT = re.compile(r",? and price lower than ([\d.]+) dollars$")
-_PRICE = re.compile(r"\$([\d.]+)")
-_RESULTS = re.compile(r"Page (\d+) \(Total results: \d+\)")
-_WORD = re.compile(r"[^\s,]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """A task's text, understood: what it says before the options, the options, and the price that must not be passed."""
-
-    words: str
-    options: Mapping[str, str]
-    limit: float
-
-    @property
-    def query(self) -> str:
-        """What to search: all that the task says, but the price."""
-        return " ".join(_WORD.findall(f"{self.words} {' '.join(self.options.values())}"))
-
-    @property
-    def phrases(self) -> tuple[str, ...]:
-        """The attributes, as far as the text shows where one ends: what comes before a comma, or two words without one."""
-        *parts, kind = re.split(r", ", self.words.partition(" with ")[0])
-        after = re.split(r", ", self.words.partition(" with ")[2])
-        first_words = " ".join(kind.split()[: max(1, min(2, len(kind.split()) - 1))])
-        return tuple(part for part in (*parts, first_words, *after) if part)
-
-
-def understand(goal: str) -> Wish:
-    """Read a task's text; any text is understood somehow."""
-    text = goal.strip().lower()
-    limit = _LIMIT.search(text)
-    text = _LIMIT.sub("", text)
-    head, options = text, {}
-    for match in reversed(list(re.finditer(r" with ", text))):
-        pairs = [piece.partition(": ") for piece in text[match.end() :].split(", and ")]
-        if all(separator for _, separator, _ in pairs):
-            head, options = text[: match.start()], {name: value for name, _, value in pairs}
-            break
-    return Wish(head.removeprefix("find me "), options, float(limit[1]) if limit else float("inf"))
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """A product on a results page; `price` is the lowest in dollars."""
-
-    asin: str
-    title: str
-    price: float
-
-
-def read_offers(page: str) -> list[Offer]:
-    """The products on a results page, in its order."""
-    texts = page.partition("Next >")[2].split(SEPARATOR)[1:]
-    found = zip(texts[::3], texts[1::3], texts[2::3], strict=False)
-    return [Offer(asin.lower(), title, _lowest(price)) for asin, title, price in found]
 
 
 @dataclass(slots=True)
@@ -126,7 +68,7 @@ class SearchingExpert:
     # ---- perceiving
 
     def _perceive(self, page: str, admissible: Sequence[str]) -> None:
-        if _RESULTS.search(page):
+        if RESULTS.search(page):
             self._offers, self._asin = read_offers(page), ""
         elif BUY in admissible:
             self._looks.setdefault(self._asin, self._look(page, admissible))
@@ -136,7 +78,7 @@ class SearchingExpert:
     def _look(self, page: str, admissible: Sequence[str]) -> Look:
         values = [action[len("click[") : -1] for action in admissible[admissible.index(BUY) + 1 :]]
         *_, title, price, _rating = page.partition("< Prev")[2].partition(SEPARATOR + "Description")[0].split(SEPARATOR)
-        return Look(frozenset(values), title.lower(), _lowest(price))
+        return Look(frozenset(values), title.lower(), lowest(price))
 
     def _note(self, action: str) -> None:
         """Keep what an action changes that no page shows."""
@@ -198,14 +140,14 @@ class SearchingExpert:
         return BUY, "buy it now"
 
     def _fits(self, look: Look) -> bool:
-        return self._all_values(look) and look.price <= self.wish.limit and self._told(look) == len(self.wish.phrases)
+        return self._all_values(look) and look.price <= self.wish.limit and self._told(look) == len(self.wish.attributes)
 
     def _all_values(self, look: Look) -> bool:
         return set(self.wish.options.values()) <= look.values
 
     def _told(self, look: Look) -> int:
         """How many of the attributes the product's texts tell."""
-        return sum(phrase in look.text for phrase in self.wish.phrases)
+        return sum(attribute in look.text for attribute in self.wish.attributes)
 
     def _merit(self, asin: str) -> tuple[bool, int, int]:
         look = self._looks[asin]
@@ -241,8 +183,3 @@ class SearchingExpert:
         links = [offer.asin for offer in self._offers if f"click[{offer.asin}]" in admissible]
         choices = [(f"click[{asin}]", f"open {asin.upper()}") for asin in links[1:4]]
         return rng.choice([*choices, ("click[back to search]", "search again")])
-
-
-def _lowest(price: str) -> float:
-    found = _PRICE.search(price)
-    return float(found[1]) if found else 0.0

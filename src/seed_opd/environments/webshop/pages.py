@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from seed_opd.environments.shop_texts import SEPARATOR
 from seed_opd.environments.webshop.products import Product
 
-SEPARATOR = " [SEP] "
 RESULTS_PER_PAGE = 10
 
 SEARCH = "search"

@@ -11,7 +11,7 @@ from seed_opd.environments import messages
 from seed_opd.environments.base import Situation
 from seed_opd.environments.messages import action_span as action_span
 from seed_opd.environments.messages import recent, with_skill
-from seed_opd.environments.webshop.pages import SEPARATOR
+from seed_opd.environments.shop_texts import SEPARATOR
 from seed_opd.trajectory import Step
 
 INSTRUCTIONS = (

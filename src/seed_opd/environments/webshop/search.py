@@ -8,13 +8,10 @@ from functools import lru_cache
 from pathlib import Path
 
 import bm25s
-import numpy as np
 import Stemmer
 
+from seed_opd.environments.ranking import K1, B, best
 from seed_opd.environments.webshop.products import Product
-
-K1, B = 0.9, 0.4
-"""Parameters of the original's search engine."""
 
 MOST_HITS = 50
 
@@ -70,13 +67,7 @@ class Index:
         terms = self._index.get_tokens_ids(analyze(query))
         if not terms:
             return ()
-        scores = self._index.get_scores_from_ids(terms)
-        best = np.flatnonzero(scores)
-        if len(best) > MOST_HITS:
-            least = np.partition(scores, -MOST_HITS)[-MOST_HITS]
-            best = np.flatnonzero(scores >= max(least, np.nextafter(np.float32(0), np.float32(1))))
-        order = np.argsort(-scores[best], kind="stable")[:MOST_HITS]
-        return tuple(best[order].tolist())
+        return tuple(best(self._index.get_scores_from_ids(terms), MOST_HITS).tolist())
 
 
 @lru_cache(maxsize=STEMS_KEPT)

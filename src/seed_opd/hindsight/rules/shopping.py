@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from seed_opd.environments.shop_texts import RESULTS, SEPARATOR, Wish, lowest, read_offers, understand
 from seed_opd.errors import UserError
 from seed_opd.trajectory import Trajectory
 
@@ -23,39 +24,12 @@ Mistake = Literal[
 REPEATS = 3
 """A search that was made so often is a mistake of its own."""
 
-_SEPARATOR = " [SEP] "
-_LIMIT = re.compile(r",? and price lower than ([\d.]+) dollars$")
-_WORD = re.compile(r"[^\s,]+")
-_PRICE = re.compile(r"\$([\d.]+)")
 _ACTION = re.compile(r"(search|click)\[(.+)\]")
-_RESULTS = re.compile(r"Page (\d+) \(Total results: \d+\)")
 _ITEM = re.compile(r"< Prev \[SEP\] (.*) \[SEP\] (Price: .*?) \[SEP\] Rating")
 _DETAILS = re.compile(r"Back to Search \[SEP\] < Prev(?: \[SEP\] (.*))?$", re.DOTALL)
 _RECEIPT = re.compile(
     r"Purchased \[SEP\] asin \[SEP\] (\S+) \[SEP\] options \[SEP\] (\{.*?\}) \[SEP\] attrs .*\) \[SEP\] ([\d.e-]+)"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """A task: what it says before the options, the options by name, and the price in dollars that must not be passed."""
-
-    words: str
-    options: Mapping[str, str]
-    limit: float
-
-    @property
-    def query(self) -> str:
-        """All that the task says but the price, as words to search."""
-        return " ".join(_WORD.findall(f"{self.words} {' '.join(self.options.values())}"))
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """What comes before a comma or after "with", and two words where the kind of product follows without a comma."""
-        before, _, after = self.words.partition(" with ")
-        *whole, kind = before.split(", ")
-        first_words = " ".join(kind.split()[: max(1, min(2, len(kind.split()) - 1))])
-        return tuple(part for part in (*whole, first_words, *after.split(", ")) if part)
 
 
 @dataclass(slots=True)
@@ -90,7 +64,7 @@ class Hindsight:
     what to choose, `mistake` is None after a success, and `culprit` is the product, value or search that it is about.
     """
 
-    goal: Goal
+    goal: Wish
     success: bool
     product: Product | None
     values: tuple[str, ...]
@@ -99,20 +73,12 @@ class Hindsight:
     missing: str = ""  # the value or attribute that the culprit lacks
 
 
-def parse_goal(text: str) -> Goal:
+def parse_goal(text: str) -> Wish:
     """Read a goal; raises UserError for an empty one."""
     plain = text.lower().strip().removeprefix("your task is to:").strip()
     if not plain:
         raise UserError("goal: it is empty; use these rules for WebShop only.")
-    limit = _LIMIT.search(plain)
-    plain = _LIMIT.sub("", plain)
-    words, options = plain, {}
-    for match in reversed(list(re.finditer(" with ", plain))):
-        pairs = [piece.partition(": ") for piece in plain[match.end() :].split(", and ")]
-        if all(separator for _, separator, _ in pairs):
-            words, options = plain[: match.start()], {name: value for name, _, value in pairs}
-            break
-    return Goal(words.removeprefix("find me "), options, float(limit[1]) if limit else float("inf"))
+    return understand(plain)
 
 
 def facts(trajectory: Trajectory) -> Hindsight:
@@ -130,7 +96,7 @@ def facts(trajectory: Trajectory) -> Hindsight:
 class _Episode:
     """Everything that an episode's text has shown so far."""
 
-    goal: Goal
+    goal: Wish
     query: str = ""
     searches: Counter[str] = field(default_factory=Counter)
     products: dict[str, Product] = field(default_factory=dict)
@@ -146,25 +112,24 @@ class _Episode:
             self.searches[name] += 1
         if receipt := _RECEIPT.search(page):
             self.purchase = self.purchase or Purchase(receipt[1].lower(), _options(receipt[2]), float(receipt[3]))
-        elif results := _RESULTS.search(page):
+        elif results := RESULTS.search(page):
             self.asin = ""
             self._offers(page, int(results[1]))
         elif item := _ITEM.search(page):
             self.asin = name if name in self.products else self.asin
-            self._opened(item[1].split(_SEPARATOR), item[2])
+            self._opened(item[1].split(SEPARATOR), item[2])
         elif (details := _DETAILS.search(page)) and self.asin in self.products:
             self.products[self.asin].text += f" {details[1] or ''}".lower()
 
     def _offers(self, page: str, number: int) -> None:
-        texts = page.partition("Next >")[2].split(_SEPARATOR)[1:]
-        for asin, title, price in zip(texts[::3], texts[1::3], texts[2::3], strict=False):
-            known = Product(asin.lower(), self.query, number, _lowest(price), title.lower())
+        for offer in read_offers(page):
+            known = Product(offer.asin, self.query, number, offer.price, offer.title.lower())
             self.products.setdefault(known.asin, known)
 
     def _opened(self, texts: Sequence[str], price: str) -> None:
         product = self.products.get(self.asin)
         if product is not None:
-            product.values, product.price = frozenset(texts[:-1]), _lowest(price)
+            product.values, product.price = frozenset(texts[:-1]), lowest(price)
 
     # ---- judging
 
@@ -221,7 +186,7 @@ def _not_bought(episode: _Episode) -> tuple[Mistake, str]:
     return ("not_bought", best.asin) if best else ("nothing_seen", "")
 
 
-def _only_options_missed(goal: Goal, bought: Purchase) -> bool:
+def _only_options_missed(goal: Wish, bought: Purchase) -> bool:
     """Whether the score is what the right product gets with these options: attributes, options and price count alike."""
     right = sum(bought.options.get(name) == value for name, value in goal.options.items())
     rest = len(goal.attributes) + 1
@@ -234,8 +199,3 @@ def _options(text: str) -> dict[str, str]:
     except ValueError:
         return {}
     return {str(name): str(value) for name, value in found.items()}
-
-
-def _lowest(price: str) -> float:
-    found = _PRICE.search(price)
-    return float(found[1]) if found else 0.0

@@ -8,9 +8,10 @@ from functools import cached_property, partial
 from itertools import count
 
 from seed_opd.environments.base import Observation
+from seed_opd.environments.shop_texts import understand
 from seed_opd.environments.webshop import WebshopEnvironment
 from seed_opd.environments.webshop.catalogue import Catalogue, open_unkept
-from seed_opd.environments.webshop.expert import BUY, NEXT, SEARCH_PAGE, SearchingExpert, understand
+from seed_opd.environments.webshop.expert import BUY, NEXT, SEARCH_PAGE, SearchingExpert
 from seed_opd.environments.webshop.goals import Goal
 from seed_opd.training.demonstrations.lesson import Lesson, Teacher
 from seed_opd.trajectory import Task

@@ -7,14 +7,10 @@ import re
 import threading
 from collections.abc import Sequence
 
-import numpy as np
-
+from seed_opd.environments.ranking import K1, B, best
 from seed_opd.environments.searchqa.passages import Corpus
 from seed_opd.environments.searchqa.retrievers.base import Hit
 from seed_opd.errors import UserError
-
-K1, B = 0.9, 0.4
-"""Lucene's settings in Pyserini, as in the retrieval literature on these question sets."""
 
 _WORD = re.compile(r"\w+")
 
@@ -65,11 +61,7 @@ class Bm25Retriever:
         if not words:
             return []
         scores = self._index.get_scores_from_ids(words)  # (passages,)
-        count = min(top, len(scores))
-        worst = max(np.partition(scores, -count)[-count], np.finfo(scores.dtype).tiny)
-        found = np.flatnonzero(scores >= worst)
-        best = found[np.argsort(-scores[found], kind="stable")][:count]
-        return [Hit(self._corpus.passages[index], float(scores[index])) for index in best]
+        return [Hit(self._corpus.passages[index], float(scores[index])) for index in best(scores, top)]
 
     def _stems(self, text: str) -> list[str]:
         words = [word for word in _WORD.findall(text.lower()) if word not in self._stop_words]
