@@ -21,8 +21,8 @@ def gap_classes(folder: Path) -> list[dict[str, Any]]:
     """One row per recorded update, outcome and class of token, from a run's folder; none where nothing was scored twice.
 
     A class is the tag that the token stands in, its own tags included, or `text` outside of any, and whether it was `sure`
-    or `open` to the policy. A row has the number of `tokens`, and the sums of the positive gaps, `above`, and of the negative
-    ones, `below`, in nats.
+    or `open` to the policy. A row has the number of `tokens`, and the sums of the positive gaps, `above`, and of the
+    negative ones, `below`, in nats.
     """
     run = Run.read(folder)
     rows = []
