@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedTokenizerBase
+from transformers import PreTrainedTokenizerBase, Qwen3Config, Qwen3ForCausalLM
 
 from seed_opd.environments.base import Action, Environment
 from seed_opd.policy.samples import Sample
@@ -80,3 +80,20 @@ def episode(
 
 def _score(ids: Sequence[int], reference: bool) -> float:
     return -((hash(tuple(ids)) + 7 * reference) % 1000 + 1) / 500
+
+
+def random_model(vocabulary: int, seed: int = 0) -> Qwen3ForCausalLM:
+    """A Qwen3 of some 20,000 parameters with random weights, large enough that its choices differ."""
+    torch.manual_seed(seed)
+    config = Qwen3Config(
+        vocab_size=vocabulary,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        head_dim=16,
+        max_position_embeddings=4096,
+        initializer_range=0.2,
+    )
+    return Qwen3ForCausalLM(config).eval()

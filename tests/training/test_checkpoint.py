@@ -9,12 +9,12 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from conftest import random_model
 from seed_opd.policy.language_model import LanguageModel
 from seed_opd.policy.samples import Sample
 from seed_opd.policy.torch_engine import TorchEngine
 from seed_opd.training.checkpoint import Checkpoints, Progress
 from seed_opd.training.sft import likelihood_loss
+from toys import random_model
 
 
 def engine_of(tokenizer: Any, seed: int = 0) -> TorchEngine:
