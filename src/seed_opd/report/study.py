@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
@@ -20,11 +21,12 @@ _PAGE = """<!doctype html>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <style>{{ style }}
 section { padding: 16px 20px }
+.entry { white-space: nowrap }
 section td, section th { padding: 3px 12px 3px 0; text-align: left }</style></head><body><main>
 <h1>{{ name }}</h1>
 {% for title, picture, legend in charts %}
 <section class="card"><h2>{{ title }}</h2>{{ picture }}
-<p>{% for mark, label in legend %}<span>{{ mark }} {{ label }}</span> {% endfor %}</p></section>
+<p>{% for mark, label in legend %}<span class="entry">{{ mark }} {{ label }}</span> {% endfor %}</p></section>
 {% endfor %}
 {% for table in tables %}
 <section class="card"><h2>{{ table.title }}</h2><table>
@@ -34,6 +36,9 @@ section td, section th { padding: 3px 12px 3px 0; text-align: left }</style></he
 {% endfor %}
 </main></body></html>
 """
+
+CROWDED = 4
+"""With more lines than this, intervals and names at the lines' ends hide each other; the tables and the legend have them."""
 
 Chart = tuple[str, Markup, list[tuple[Markup, str]]]
 
@@ -102,7 +107,9 @@ def _chart(title: str, lines: Sequence[Line], show: Format = percent) -> Chart |
     drawn = [line for line in lines if len(line.points) > 1]
     if not drawn:
         return None
-    picture = line_chart(drawn, label=title, show=show, width=760, height=360, end_labels=True)
+    crowded = len(drawn) > CROWDED
+    shown = [replace(line, points=tuple(Point(p.x, p.y) for p in line.points)) for line in drawn] if crowded else drawn
+    picture = line_chart(shown, label=title, show=show, width=760, height=360, end_labels=not crowded)
     return title, picture, [(legend_mark(line.series, line.dash), line.name) for line in drawn]
 
 
