@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,5 +101,8 @@ def font_of(size: float) -> ImageFont.FreeTypeFont:
     return font
 
 
-def save_png(picture: Picture, file: Path) -> None:
-    Image.fromarray(picture).save(file)
+def png(picture: Picture) -> bytes:
+    """The picture as a PNG file."""
+    stream = io.BytesIO()
+    Image.fromarray(picture).save(stream, format="PNG")
+    return stream.getvalue()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from seed_opd.environments.base import Situation
 from seed_opd.errors import UserError
 from seed_opd.trajectory import IMAGE, Step
 
@@ -18,6 +19,29 @@ _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 def with_skill(line: str, skill: str | None) -> str:
     """The line that names the task, and directly after it the skill, if there is one."""
     return f"{line}\n\n{SKILL}{skill}" if skill else line
+
+
+def task_block(goal: str, skill: str | None) -> str:
+    """The task line, and directly after it the skill, if there is one."""
+    return with_skill(f"Your task is to: {goal}", skill)
+
+
+def progress(situation: Situation, window: int, shown: Callable[[str], str] = str) -> list[str]:
+    """Paragraphs about a step that is a prompt of its own; the first step has no history to tell.
+
+    `shown` is what is told of an observation.
+    """
+
+    def told(number: int, step: Step) -> str:
+        return f"[{number}] Observation: {shown(step.observation)}\n[{number}] Action: {step.action}"
+
+    taken = len(situation.history)
+    count, lines = recent(situation.history, window, told)
+    return [
+        *([f"Steps taken so far: {taken}."] if taken else []),
+        *([f"The last {count} observations and the actions you took:\n{lines}"] if count else []),
+        f"Current step: {taken + 1}\nCurrent observation: {shown(situation.observation)}",
+    ]
 
 
 def recent(history: Sequence[Step], window: int, told: Callable[[int, Step], str]) -> tuple[int, str]:

@@ -116,13 +116,13 @@ def photographer(environment: Environment, folder: Path) -> Callable[[], None]:
     numbers = count()
 
     def look() -> None:
-        from seed_opd.environments.canvas import save_png  # only who looks needs Pillow
+        from seed_opd.environments.canvas import png  # only who looks needs Pillow
 
         picture = environment.picture()
         if picture is None:
             raise UserError(f"--pictures: {environment.name} is text alone; leave the option out.")
         folder.mkdir(parents=True, exist_ok=True)
-        save_png(picture, folder / f"{next(numbers):03d}.png")
+        (folder / f"{next(numbers):03d}.png").write_bytes(png(picture))
 
     return look
 

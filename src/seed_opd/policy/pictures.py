@@ -16,6 +16,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Any, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel
@@ -129,20 +130,15 @@ def mark_of(image: str) -> int:
 
 
 def encode(pixels: Any) -> str:
-    """Pixels (height, width, 3) of 8 bits, or a Pillow image, as a PNG file in base64."""
-    from PIL import Image  # only environments that are seen need Pillow
+    """Pixels (height, width, 3) of 8 bits as a PNG file in base64."""
+    from seed_opd.environments.canvas import png  # only environments that are seen need Pillow
 
-    stream = io.BytesIO()
-    drawn = pixels if isinstance(pixels, Image.Image) else Image.fromarray(pixels)
-    drawn.save(stream, format="PNG", compress_level=6)
-    return base64.b64encode(stream.getvalue()).decode()
+    return base64.b64encode(png(pixels)).decode()
 
 
 def blank() -> str:
     """A small picture of nothing."""
-    from PIL import Image
-
-    return encode(Image.new("RGB", (64, 64)))
+    return encode(np.zeros((64, 64, 3), np.uint8))
 
 
 def decode(image: str) -> Any:

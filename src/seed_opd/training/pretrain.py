@@ -22,13 +22,14 @@ import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
+from seed_opd.environments import NAMES
 from seed_opd.hindsight.prompts import analyzer_prompt
 from seed_opd.hindsight.rules import RulesAnalyzer
 from seed_opd.hindsight.schema import render
 from seed_opd.policy.context import ChatTemplate, TranscriptContext
 from seed_opd.policy.loading import load_model
 from seed_opd.policy.samples import Sample, batches_by_tokens
-from seed_opd.training.demonstrations import NAMES, Demonstration, teach, teacher
+from seed_opd.training.demonstrations import Demonstration, Teacher, teach, teacher
 
 MOST_TOKENS = 2048
 END, START, PAD = "<|im_end|>", "<|im_start|>", "<|endoftext|>"
@@ -86,14 +87,19 @@ def make_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> Qwen3ForCausalL
 
 
 def tokenizer_texts(names: Sequence[str], max_steps: int, seed: int) -> Iterator[str]:
-    """Prompts, play, analyzer prompts and analyses: everything that the policy will ever read or write."""
+    """Everything that the policy will ever read or write."""
     for name in names:
-        guide, rules = teacher(name, max_steps), RulesAnalyzer()
+        guide = teacher(name, max_steps)
         for episode in islice(teach(guide, seed), TOKENIZER_EPISODES):
-            trajectory = episode.trajectory
-            yield guide.environment.opening(trajectory.goal, trajectory.steps[0].observation, episode.skill)
-            yield analyzer_prompt(trajectory).text
-            yield render(rules.analyze([trajectory])[0])
+            yield from texts_about(guide, episode)
+
+
+def texts_about(guide: Teacher, episode: Demonstration) -> Iterator[str]:
+    """The prompt of an episode, the analyzer's prompt about it, and its analysis."""
+    trajectory = episode.trajectory
+    yield guide.environment.opening(trajectory.goal, trajectory.steps[0].observation, episode.skill)
+    yield analyzer_prompt(trajectory).text
+    yield render(RulesAnalyzer().analyze([trajectory])[0])
 
 
 def encode(context: TranscriptContext, episode: Demonstration) -> list[Sample]:

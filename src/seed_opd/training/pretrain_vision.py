@@ -23,16 +23,13 @@ from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
 from seed_opd.files import write_atomically
-from seed_opd.hindsight.prompts import analyzer_prompt
-from seed_opd.hindsight.rules import RulesAnalyzer
-from seed_opd.hindsight.schema import render
 from seed_opd.policy.context import ChatTemplate, TranscriptContext
 from seed_opd.policy.engine import Sampling
 from seed_opd.policy.loading import Placement, load_policy, load_tokenizer
 from seed_opd.policy.samples import Sample
 from seed_opd.policy.torch_engine import TorchEngine
-from seed_opd.training.demonstrations import Demonstration, Teacher, teach, teacher
-from seed_opd.training.pretrain import encode, make_tokenizer
+from seed_opd.training.demonstrations import Teacher, teach, teacher
+from seed_opd.training.pretrain import encode, make_tokenizer, texts_about
 from seed_opd.training.sft import likelihood_loss
 from seed_opd.trajectory import IMAGE, Step
 
@@ -168,19 +165,11 @@ def _played(template: ChatTemplate, guide: Teacher, seed: int) -> Iterator[Sampl
 
 
 def _texts() -> Iterator[str]:
-    """Prompts, play, analyzer prompts and analyses: everything that the policy will ever read or write."""
-    rules = RulesAnalyzer()
+    """Everything that the policy will ever read or write, what is on the pictures included."""
     for guide in teachers().values():
         for episode in islice(teach(guide, 0), 300):
-            yield from _texts_of(guide, episode, rules)
-
-
-def _texts_of(guide: Teacher, episode: Demonstration, rules: RulesAnalyzer) -> Iterator[str]:
-    trajectory = episode.trajectory
-    yield guide.environment.opening(trajectory.goal, trajectory.steps[0].observation, episode.skill)
-    yield analyzer_prompt(trajectory).text
-    yield render(rules.analyze([trajectory])[0])
-    yield "\n".join(step.observation for step in trajectory.steps)
+            yield from texts_about(guide, episode)
+            yield "\n".join(step.observation for step in episode.trajectory.steps)
 
 
 def main() -> None:

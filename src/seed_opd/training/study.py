@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from threading import Event
 from typing import Annotated, Any
@@ -24,7 +25,7 @@ from filelock import FileLock, Timeout
 from pydantic import Field, ValidationError
 from rich.console import Console
 
-from seed_opd.config import Config, Section, load, packaged, read_mapping, sentence
+from seed_opd.config import Config, EnvironmentConfig, Section, load, packaged, read_mapping, sentence
 from seed_opd.environments import make
 from seed_opd.errors import UserError
 from seed_opd.files import write_atomically
@@ -244,13 +245,16 @@ def _overrides(study: Study, run: Run) -> list[str]:
 
 def _tasks(study: Study, run: Run) -> int:
     """How many training tasks a share is; the smaller shares are parts of the larger ones."""
-    config = _config(study, run)
-    available = len(shuffled_tasks(config, make(config.environment.name, **config.environment.options)))
+    config = load(study.recipe, [*study.overrides, *run.changes, f"seed={run.seed}"])
+    available = _available(config.environment.model_dump_json())
     return max(1, round(run.fraction * min(available, config.environment.train_tasks or available)))
 
 
-def _config(study: Study, run: Run) -> Config:
-    return load(study.recipe, [*study.overrides, *run.changes, f"seed={run.seed}"])
+@cache
+def _available(environment: str) -> int:
+    """How many training tasks an environment has, by its section of the config as JSON; runs of a study mostly share one."""
+    config = Config(environment=EnvironmentConfig.model_validate_json(environment))
+    return len(shuffled_tasks(config, make(config.environment.name, **config.environment.options)))
 
 
 def _is_done(study: Study, run: Run, folder: Path) -> bool:

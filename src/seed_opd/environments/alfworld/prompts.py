@@ -9,8 +9,7 @@ from __future__ import annotations
 from seed_opd.environments import messages
 from seed_opd.environments.base import Situation
 from seed_opd.environments.messages import action_span as action_span
-from seed_opd.environments.messages import recent, with_skill
-from seed_opd.trajectory import Step
+from seed_opd.environments.messages import progress, task_block
 
 INSTRUCTIONS = (
     "You act in a household, one command per turn. Think briefly about what to do next inside <think> </think>, "
@@ -23,27 +22,16 @@ ANSWER = (
 FALLBACK = 30  # how many characters at the end are tried as a command where the action tags are missing
 
 
-def task_block(goal: str, skill: str | None) -> str:
-    """The task line, and directly after it the skill, if there is one."""
-    return with_skill(f"Your task is to: {goal}", skill)
-
-
 def opening(goal: str, observation: str, skill: str | None) -> str:
     """The first message of an episode that is one conversation."""
     return f"{INSTRUCTIONS}\n\n{task_block(goal, skill)}\n\n{observation}"
 
 
 def windowed(situation: Situation, skill: str | None, window: int) -> str:
-    """The message of one step that is a prompt of its own; the first step has no history to tell."""
-    taken, actions = len(situation.history), situation.actions
+    """The message of one step that is a prompt of its own."""
     parts = ["You are an expert agent in the text-based household environment ALFRED.", task_block(situation.goal, skill)]
-    if taken:
-        parts.append(f"Steps taken so far: {taken}.")
-    count, lines = recent(situation.history, window, _told)
-    if count:
-        parts.append(f"The last {count} observations and the actions you took:\n{lines}")
-    parts.append(f"Current step: {taken + 1}\nCurrent observation: {situation.observation}")
-    if actions is not None:
+    parts += progress(situation, window)
+    if (actions := situation.actions) is not None:
         parts.append("Admissible actions now: [" + ", ".join(f"'{action}'" for action in actions) + "]")
     return "\n\n".join([*parts, ANSWER])
 
@@ -51,7 +39,3 @@ def windowed(situation: Situation, skill: str | None, window: int) -> str:
 def parse(response: str) -> tuple[str, bool]:
     """The command in lower case, and whether the response kept to the grammar."""
     return messages.parse(response, FALLBACK)
-
-
-def _told(number: int, step: Step) -> str:
-    return f"[{number}] Observation: {step.observation}\n[{number}] Action: {step.action}"

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from seed_opd.environments.base import IMAGE, Situation
-from seed_opd.environments.messages import recent, with_skill
+from seed_opd.environments.messages import recent, task_block
 from seed_opd.environments.sokoban.rules import DIRECTIONS
 from seed_opd.trajectory import Step
 
@@ -68,11 +68,6 @@ class Prompts:
         if situation.actions is not None:
             parts.append(f"Admissible moves: {', '.join(situation.actions)}")
         return "\n\n".join([*parts, ANSWER])
-
-
-def task_block(goal: str, skill: str | None) -> str:
-    """The task line, and directly after it the skill, if there is one."""
-    return with_skill(f"Your task is to: {goal}", skill)
 
 
 def action_span(response: str) -> tuple[int, int]:
