@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from seed_opd.config import TINY, load
-from seed_opd.evaluation.panels import PANEL_SEED, panel_tasks
+from seed_opd.evaluation.panels import panel_tasks, play_panel
 from seed_opd.policy.rollout import Assignment
 from seed_opd.training.setup import model_path, set_up
-from seed_opd.training.tiny_numbers import expert_skill
+from seed_opd.training.tiny_numbers import expert_skills
 
 
 def test_it_is_at_most_8_megabytes():
@@ -18,10 +18,9 @@ def test_it_is_at_most_8_megabytes():
 def test_it_acts_and_a_skill_helps():
     parts = set_up(load("demo", ["threads=1"]))
     tasks = panel_tasks(parts.environment, "valid_seen", 24)
-    alone = [Assignment(task, f"{PANEL_SEED}/{task}") for task in tasks]
-    advised = [Assignment(task, f"{PANEL_SEED}/{task}", expert_skill(parts.environment, task)) for task in tasks]
-    without = sum(t.success for t in parts.player.play(alone, 0.4))
-    skilled = sum(t.success for t in parts.player.play(advised, 0.4))
+    advice = expert_skills(parts.environment, tasks)
+    without = sum(t.success for t in play_panel(parts.player, tasks, 0.4))
+    skilled = sum(t.success for t in play_panel(parts.player, tasks, 0.4, skills=advice))
     assert 0 < without <= 14 and skilled >= 18  # measured on all 120: 37% and 90%
 
 

@@ -133,10 +133,11 @@ def write_episodes(out: Path, tokenizer: PreTrainedTokenizerFast, name: str, see
         print(json.dumps({"shard": file.name, "samples": len(samples), "tokens": tokens, "success": rates}), flush=True)
 
 
-def read_episodes(out: Path) -> Iterator[list[Sample]]:
-    """The shards, those of several seeds and environments in turn."""
+def read_episodes(out: Path) -> Iterator[Sample]:
+    """All that lies in the shards, those of several seeds and environments in turn."""
     for file in sorted(out.glob("episodes-*.pt"), key=lambda file: file.stem.split("-")[2:] + file.stem.split("-")[1:2]):
-        yield [Sample(tuple(ids), tuple(spans)) for ids, spans in torch.load(file, weights_only=True)]
+        for ids, spans in torch.load(file, weights_only=True):
+            yield Sample(tuple(ids), tuple(spans))
 
 
 def _thin(samples: Sequence[Sample], tokenizer: PreTrainedTokenizerFast, share: float, seed: str) -> list[Sample]:
@@ -151,7 +152,7 @@ def _thin(samples: Sequence[Sample], tokenizer: PreTrainedTokenizerFast, share: 
 
 def pretrain(
     model: Qwen3ForCausalLM,
-    shards: Sequence[Sequence[Sample]],
+    epochs: Sequence[Sequence[Sample]],
     *,
     batch_tokens: int,
     peak: float,
@@ -162,7 +163,7 @@ def pretrain(
 
     A token of a prompt counts `prompt_weight`, one of a response 1.
     """
-    batches = [batch for number, shard in enumerate(shards) for batch in _batches(shard, batch_tokens, f"{seed}/{number}")]
+    batches = [batch for number, epoch in enumerate(epochs) for batch in _batches(epoch, batch_tokens, f"{seed}/{number}")]
     optimizer = torch.optim.AdamW(model.parameters(), lr=peak, betas=(0.9, 0.95), weight_decay=0.01, fused=True)
     body = torch.compile(model.model, dynamic=True)
     for number, batch in enumerate(batches):
@@ -235,12 +236,12 @@ def _train(options: argparse.Namespace, tokenizer: PreTrainedTokenizerFast, fold
     model, start, losses = make_model(tokenizer, options.seed), time.time(), []
     if options.start:
         model.load_state_dict(load_model(options.start).state_dict())
-    shards = list(islice(read_episodes(options.out), options.episodes // SHARD)) * options.epochs
-    shards = [_thin(shard, tokenizer, options.skilled, f"{options.seed}/{number}") for number, shard in enumerate(shards)]
-    print(json.dumps({"parameters": model.num_parameters(), "sequences": sum(len(shard) for shard in shards)}), flush=True)
+    samples = list(islice(read_episodes(options.out), options.episodes))
+    epochs = [_thin(samples, tokenizer, options.skilled, f"{options.seed}/{epoch}") for epoch in range(options.epochs)]
+    print(json.dumps({"parameters": model.num_parameters(), "sequences": sum(map(len, epochs))}), flush=True)
     steps = pretrain(
         model,
-        shards,
+        epochs,
         batch_tokens=options.batch_tokens,
         peak=options.learning_rate,
         prompt_weight=options.prompt_weight,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from seed_opd.config import TINY, Config
+from seed_opd.config import PACKAGED, Config
 from seed_opd.environments import Environment, make
 from seed_opd.errors import UserError
 from seed_opd.policy.context import Context, make_context
@@ -89,8 +89,8 @@ def provenance(parts: Parts, model: Path | None) -> dict[str, str | int]:
 
 
 def model_path(path: str) -> Path | str:
-    """The folder of the packaged tiny policy for `tiny`; any other path or hub name as it is."""
-    return Path(str(resources.files("seed_opd") / "policy" / "tiny")) if path == TINY else path
+    """The folder of a packaged tiny policy for its name; any other path or hub name as it is."""
+    return Path(str(resources.files("seed_opd") / "policy" / PACKAGED[path])) if path in PACKAGED else path
 
 
 def train_tasks(config: Config, environment: Environment) -> list[Task]:

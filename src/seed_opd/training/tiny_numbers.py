@@ -7,31 +7,32 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from seed_opd.config import Config, load
-from seed_opd.environments.alfworld.environment import AlfworldEnvironment
-from seed_opd.environments.alfworld.expert import InformedExpert
-from seed_opd.evaluation.panels import PANEL_SEED, panel_tasks
+from seed_opd.environments import Environment
+from seed_opd.evaluation.panels import panel_tasks, play_panel
 from seed_opd.evaluation.statistics import wilson
 from seed_opd.hindsight.probe import mean_score
-from seed_opd.hindsight.rules.alfworld import advice_from_plan
-from seed_opd.policy.rollout import Assignment
 from seed_opd.training.analyzers import policy_analyzer
+from seed_opd.training.demonstrations import teacher
+from seed_opd.training.demonstrations.lesson import play
 from seed_opd.training.setup import set_up
 from seed_opd.trajectory import Task, Trajectory
+
+LONGEST = 50
+"""Steps of the longest straight episode."""
 
 
 def measure(config: Config, model: Path | None, split: str) -> dict[str, object]:
     """Success on a split without and with an expert's skill, and what its analyses of its own episodes are worth."""
     parts = set_up(config, model=model)
     environment = parts.environment
-    assert isinstance(environment, AlfworldEnvironment)
     tasks = panel_tasks(environment, split, config.evaluation.tasks)
     temperature = config.evaluation.temperature
-    alone = parts.player.play([Assignment(task, f"{PANEL_SEED}/{task}") for task in tasks], temperature)
-    advised = [Assignment(task, f"{PANEL_SEED}/{task}", expert_skill(environment, task)) for task in tasks]
-    skilled = parts.player.play(advised, temperature)
+    alone = play_panel(parts.player, tasks, temperature)
+    skilled = play_panel(parts.player, tasks, temperature, skills=expert_skills(environment, tasks))
     free = set_up(
         config.model_copy(update={"analyzer": config.analyzer.model_copy(update={"constrained": False})}), model=model
     )
@@ -48,17 +49,11 @@ def measure(config: Config, model: Path | None, split: str) -> dict[str, object]
     }
 
 
-def expert_skill(environment: AlfworldEnvironment, task: Task) -> str:
-    """The rules' skill about an episode of an expert that knows where everything is."""
-    first = environment.reset(task)
-    expert = InformedExpert(environment.play)
-    expert.reset(first.goal, first.text)
-    text, actions, commands, done = first.text, first.actions or (), [], False
-    while not done:
-        commands.append(expert.act(text, actions))
-        outcome = environment.step(commands[-1])
-        text, actions, done = outcome.text, outcome.actions or (), outcome.done
-    return advice_from_plan(first.goal, commands).skill
+def expert_skills(environment: Environment, tasks: Sequence[Task]) -> list[str | None]:
+    """The rules' skill about a straight episode of each task, played by one who knows where everything is."""
+    guide = teacher(environment.name, LONGEST)
+    guide.environment = environment
+    return [guide.advice(play(guide, guide.lesson(task))) for task in tasks]
 
 
 def _rate(trajectories: list[Trajectory]) -> dict[str, float]:

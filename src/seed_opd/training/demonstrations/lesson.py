@@ -14,6 +14,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, Protocol
 
 from seed_opd.environments.base import Environment, Observation
@@ -80,6 +81,10 @@ class Teacher(ABC):
     @abstractmethod
     def respond(self, thought: str, command: str) -> str:
         """A response in the environment's grammar."""
+
+    def lesson(self, task: Task) -> Lesson:
+        """A task of the environment's own splits, to measure on."""
+        return Lesson(task, self.environment.category(task), partial(self.environment.reset, task))
 
     def advice(self, good: Trajectory) -> str | None:
         """The skill of a straight episode; None where there is nothing to say."""

@@ -47,6 +47,9 @@ class WebshopTeacher(Teacher):
                 task = Task("webshop", catalogue, index, seed)
                 yield Lesson(task, shop.category(tasks[index]), partial(self._begin, shop, tasks[index]))
 
+    def lesson(self, task: Task) -> Lesson:
+        return Lesson(task, self.environment.category(task), partial(self._begin, self.environment, task))
+
     def _begin(self, shop: WebshopEnvironment, task: Task) -> Observation:
         self.environment, self.goal = shop, shop.goal(task)
         return shop.reset(task)
