@@ -35,11 +35,10 @@ def signals_of(method: Method, batch: Sequence[Scored], update: int) -> list[Sig
         active = _active(method, batch)
         weights = _weights(batch, active, method.distillation.normalisation)
         for signal, item, weight in zip(signals, batch, weights, strict=True):
-            signal |= {
-                "skill": item.old if item.skill is None else item.skill,
-                "control": item.old if item.control is None else item.control,
-                "distillation_weight": method.distillation.weight * weight,
-            }
+            signal["skill"] = item.old if item.skill is None else item.skill
+            signal["distillation_weight"] = method.distillation.weight * weight
+            if method.distillation.baseline == "control":
+                signal["control"] = item.old if item.control is None else item.control
     return list(signals)
 
 
