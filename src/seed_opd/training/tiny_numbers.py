@@ -25,10 +25,11 @@ LONGEST = 50
 """Steps of the longest straight episode."""
 
 
-def measure(config: Config, model: Path | None, split: str) -> dict[str, object]:
-    """Success on a split without and with an expert's skill, and what its analyses of its own episodes are worth."""
+def measure(config: Config, model: Path | None) -> dict[str, object]:
+    """Success on the first panel without and with an expert's skill, and what its analyses of its own episodes are worth."""
     parts = set_up(config, model=model)
     environment = parts.environment
+    split = next(iter(config.evaluation.panels.values()))
     tasks = panel_tasks(environment, split, config.evaluation.tasks)
     temperature = config.evaluation.temperature
     alone = play_panel(parts.player, tasks, temperature)
@@ -73,10 +74,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure what SEED presumes of a policy.")
     parser.add_argument("model", type=Path)
     parser.add_argument("--recipe", default="demo")
-    parser.add_argument("--split", default="valid_seen")
     parser.add_argument("overrides", nargs="*")
-    options = parser.parse_args()
-    print(json.dumps(measure(load(options.recipe, options.overrides), options.model, options.split), indent=1))
+    options = parser.parse_intermixed_args()
+    print(json.dumps(measure(load(options.recipe, options.overrides), options.model), indent=1))
 
 
 if __name__ == "__main__":
