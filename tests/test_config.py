@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from seed_opd.config import Config, Section, dump, load, recipes
+from seed_opd.config import Config, Section, dump, heading, load, packaged, recipes
 from seed_opd.errors import UserError
 from seed_opd.methods import resolve
 
@@ -121,3 +121,8 @@ def test_a_recipe_cannot_run_code(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is not a YAML mapping"):
         load(str(tmp_path / "my.yaml"))
     assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("folder", ["recipes", "studies"])
+def test_every_packaged_file_says_in_one_line_what_it_is(folder):
+    assert all(heading(folder, name)[-1] in ".?" for name in packaged(folder))

@@ -294,11 +294,11 @@ def methods() -> None:
 
 @app.command()
 def recipes() -> None:
-    """List the packaged recipes."""
-    from seed_opd.config import recipes as names
+    """List the packaged recipes and studies."""
+    from seed_opd.config import heading, packaged
 
-    for name in names():
-        console.print(name)
+    for title, folder in (("Recipes", "recipes"), ("Studies", "studies")):
+        _print(title, ["name", "what it is"], [[name, heading(folder, name)] for name in packaged(folder)])
 
 
 def main() -> None:

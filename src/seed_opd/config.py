@@ -288,6 +288,11 @@ def packaged(folder: str) -> list[str]:
     return sorted(entry.name.removesuffix(".yaml") for entry in entries if entry.name.endswith(".yaml"))
 
 
+def heading(folder: str, name: str) -> str:
+    """What a packaged YAML file says of itself: its first line, a comment."""
+    return (resources.files("seed_opd") / folder / f"{name}.yaml").read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
+
+
 def read_mapping(what: str, folder: str, name: str) -> dict[str, Any]:
     """A packaged name or a YAML file as a mapping; `what` is its word in messages. Raises UserError, naming the fix."""
     try:
