@@ -290,7 +290,7 @@ def packaged(folder: str) -> list[str]:
 
 def heading(folder: str, name: str) -> str:
     """What a packaged YAML file says of itself: its first line, a comment."""
-    return (resources.files("seed_opd") / folder / f"{name}.yaml").read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
+    return _text(folder, folder, name).partition("\n")[0].lstrip("# ")
 
 
 def read_mapping(what: str, folder: str, name: str) -> dict[str, Any]:
