@@ -15,7 +15,7 @@ from seed_opd.errors import UserError
 from seed_opd.objectives.aggregate import Normalisation, masked_sum
 from seed_opd.objectives.distillation import distillation_loss, gap, importance_k3_loss, sigmoid_gate, signed_loss
 from seed_opd.objectives.divergence import k3
-from seed_opd.objectives.surrogate import clipped_surrogate
+from seed_opd.objectives.surrogate import clipped_away, clipped_surrogate
 from seed_opd.policy.engine import Loss, Signals
 
 
@@ -312,16 +312,11 @@ def loss_of(method: Method) -> Loss:
     def loss(log_probs: Tensor, signals: Signals) -> dict[str, Tensor]:
         parts = {}
         if method.surrogate.weight:
-            clip = method.surrogate
-            per_token = clipped_surrogate(
-                log_probs,
-                signals["old"],
-                signals["advantage"],
-                clip_low=clip.clip_low,
-                clip_high=clip.clip_high,
-                dual_clip=clip.dual_clip,
-            )
-            parts["surrogate"] = masked_sum(per_token, signals["surrogate_weight"])
+            clips = method.surrogate.model_dump(include={"clip_low", "clip_high", "dual_clip"})
+            policies = log_probs, signals["old"], signals["advantage"]
+            weights = signals["surrogate_weight"]
+            parts["surrogate"] = masked_sum(clipped_surrogate(*policies, **clips), weights)
+            parts["clip_share"] = masked_sum(clipped_away(*policies, **clips).float(), weights) / method.surrogate.weight
         if method.divergence.weight:
             parts["kl"] = masked_sum(k3(log_probs, signals["reference"]), signals["kl_weight"])
         if method.distillation:

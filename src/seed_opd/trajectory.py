@@ -93,14 +93,6 @@ class Trajectory:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """The trajectories sampled for one task in one update; an advantage is relative to its group."""
-
-    task: Task
-    trajectories: tuple[Trajectory, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Skill:
     """What an analyzer wrote about one trajectory; only a skill with status "ok" is ever used.
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from seed_opd.methods import loss_of, resolve
-from seed_opd.policy.engine import Engine, Sampling, Signals
+from seed_opd.policy.engine import Engine, Sampling, Signals, components
 from seed_opd.policy.samples import Sample
 from seed_opd.processes import count, from_main, join
 
@@ -81,12 +81,13 @@ class Conformance:
         signals, loss = signals_of(engine), loss_of(resolve("seed"))
         expected = load(folder)
         flat = torch.cat([plain_logprobs(expected, sample) for sample in SAMPLES])  # (tokens,)
-        parts = loss(flat, joined(signals))
+        parts, watched = components(loss(flat, joined(signals)))
         metrics = engine.train(SAMPLES, signals, loss)
         for name, part in parts.items():
             (gradient,) = torch.autograd.grad(part, flat, retain_graph=True)
             assert metrics[f"loss/{name}"] == pytest.approx(part.item(), abs=self.tolerance), name
             assert metrics[f"signal/{name}"] == pytest.approx(float(gradient.norm()), abs=self.tolerance), name
+        assert {name: metrics[name] for name in watched} == pytest.approx({name: float(watched[name]) for name in watched})
         sum(parts.values()).backward()
         norm = torch.nn.utils.clip_grad_norm_(expected.parameters(), 1.0)
         step = engine.step(LEARNING_RATE)

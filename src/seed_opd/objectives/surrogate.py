@@ -35,13 +35,16 @@ def importance_ratio(log_probs: Tensor, old_log_probs: Tensor) -> Tensor:
     return (log_probs - old_log_probs.detach()).clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()
 
 
-def surrogate_metrics(
-    log_probs: Tensor, old_log_probs: Tensor, advantages: Tensor, *, clip_low: float = 0.2, clip_high: float = 0.2
-) -> dict[str, Tensor]:
-    """What to watch, per token and detached: each is averaged over tokens like a loss. All tensors (tokens,).
-
-    `ratio/mean` is the importance ratio; `clip_fraction` is 1 where the clip took the gradient away.
-    """
+def clipped_away(
+    log_probs: Tensor,
+    old_log_probs: Tensor,
+    advantages: Tensor,
+    *,
+    clip_low: float = 0.2,
+    clip_high: float = 0.2,
+    dual_clip: float | None = 3.0,
+) -> Tensor:
+    """Where a clip of `clipped_surrogate` took the gradient away, to be watched: all (tokens,) -> (tokens,) bool."""
     ratio = importance_ratio(log_probs, old_log_probs).detach()  # (tokens,)
-    clipped = ((advantages > 0) & (ratio > 1 + clip_high)) | ((advantages < 0) & (ratio < 1 - clip_low))  # (tokens,)
-    return {"ratio/mean": ratio, "clip_fraction": clipped.to(ratio.dtype)}
+    outside = ((advantages > 0) & (ratio > 1 + clip_high)) | ((advantages < 0) & (ratio < 1 - clip_low))  # (tokens,)
+    return outside if dual_clip is None else outside | ((advantages < 0) & (ratio > dual_clip))

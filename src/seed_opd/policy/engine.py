@@ -53,9 +53,17 @@ Signals = Mapping[str, Tensor]
 Loss = Callable[[Tensor, Signals], Mapping[str, Tensor]]
 """From the live log-probs (tokens,) of a micro-batch and its signals, each (tokens,), to one masked sum per component.
 
+A sum without gradient is no component: it is only watched, and logged under its own name.
+
 A component is divided by its own global denominator inside the signals' weights, so that neither the size of the
 micro-batches nor another component changes its weight.
 """
+
+
+def components(sums: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """What a loss gave, parted into what pushes and what is only watched."""
+    pushing = {name: value for name, value in sums.items() if value.requires_grad}
+    return pushing, {name: value for name, value in sums.items() if name not in pushing}
 
 
 class Sampler(Protocol):

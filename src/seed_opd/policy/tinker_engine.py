@@ -18,7 +18,7 @@ from transformers import AutoConfig, PreTrainedTokenizerBase
 
 from seed_opd.errors import RunStopped, UserError
 from seed_opd.policy.adapters import Adapters
-from seed_opd.policy.engine import Constraint, Loss, Sampled, Sampling, Signals
+from seed_opd.policy.engine import Constraint, Loss, Sampled, Sampling, Signals, components
 from seed_opd.policy.loading import load_tokenizer
 from seed_opd.policy.pictures import Eye
 from seed_opd.policy.samples import Sample
@@ -199,7 +199,8 @@ class TinkerEngine:
             flat = torch.cat(
                 [value[targets_of(sample)] for value, sample in zip(log_probs, samples, strict=True)]
             )  # (tokens,)
-            parts = loss(flat, joined)
+            parts, watched = components(loss(flat, joined))
+            row.update({name: float(value) for name, value in watched.items()})
             row["entropy"] = -float(flat.detach().sum())
             for name, part in parts.items():
                 gradient = torch.autograd.grad(part, flat, retain_graph=True)[0]

@@ -17,7 +17,7 @@ from transformers import PreTrainedTokenizerBase
 from seed_opd.errors import RunStopped
 from seed_opd.files import replace_folder
 from seed_opd.policy.adapters import adapters_off, has_adapters, merged
-from seed_opd.policy.engine import Constraint, Loss, Sampled, Sampler, Sampling, Signals
+from seed_opd.policy.engine import Constraint, Loss, Sampled, Sampler, Sampling, Signals, components
 from seed_opd.policy.language_model import LanguageModel, response_logprobs
 from seed_opd.policy.loading import load_model
 from seed_opd.policy.pictures import blank
@@ -162,12 +162,14 @@ class TorchEngine:
         everything, entropy = response_logprobs(self.policy, [*samples, *fillers])  # (tokens,)
         flat, entropy = (part[: len(part) - len(fillers)] for part in (everything, entropy))
         live = flat.detach().requires_grad_()  # the model's backward pass is to begin once, not once a component
-        parts = loss(live, _concatenate(signals, flat.device))
+        parts, watched = components(loss(live, _concatenate(signals, flat.device)))
         gradients = {name: torch.autograd.grad(part, live, retain_graph=True)[0] for name, part in parts.items()}
         # FSDP takes the mean over processes, and the loss is a sum
         total = count() * torch.stack(list(gradients.values())).sum(dim=0)
         everything.backward(torch.cat([total, total.new_zeros(len(fillers))]))
         _add(sums, "entropy", entropy.sum())
+        for name, value in watched.items():
+            _add(sums, name, value)
         for name, part in parts.items():
             _add(sums, f"loss/{name}", part.detach())
             _add(sums, f"signal/{name}", gradients[name].square().sum())

@@ -82,6 +82,7 @@ GROUPS: tuple[tuple[str, str, tuple[Curve, ...]], ...] = (
             _one("Gradient: KL", "signal/kl"),
             _one("Gradient norm of the weights", "grad_norm/total"),
             _one("Entropy, nats per token", "entropy"),
+            _one("Tokens without gradient for the clip", "clip_share", percent),
             _one("Loss: replay of stage 1", "loss/replay"),
         ),
     ),

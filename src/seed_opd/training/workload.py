@@ -33,10 +33,6 @@ class Workload:
     stage1_pairs: int
     stage1_steps: int
 
-    @property
-    def all_optimizer_steps(self) -> int:
-        return self.updates * self.optimizer_steps
-
 
 def workload(config: Config, method: Method) -> Workload:
     """Count what a run of this config does."""
