@@ -48,9 +48,11 @@ TOKENIZER_EPISODES = 1200
 
 
 def make_tokenizer(texts: Iterator[str], tags: Sequence[str] = TAGS) -> PreTrainedTokenizerFast:
-    """Byte-level BPE over the texts; the tags of the response grammar are single tokens, as in larger vocabularies."""
+    """Byte-level BPE over the texts; digits stand alone and tags are single tokens, as in larger vocabularies."""
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    )
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=MOST_TOKENS,

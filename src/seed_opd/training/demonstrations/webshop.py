@@ -87,7 +87,7 @@ class InformedShopper:
             self._searched = True
             return f"search[{self._query}]", "search what is asked"
         if f"click[{self._product}]" in actions:
-            return f"click[{self._product}]", "open the right one"
+            return f"click[{self._product}]", f"open {self._product.upper()}"
         value = next((value for value in self._left if f"click[{value}]" in actions), None)
         if BUY in actions and value is not None:
             self._left.remove(value)
