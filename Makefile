@@ -9,7 +9,7 @@ demo: $(VENV)/installed
 	$(BIN)/seed-opd demo
 
 test: $(VENV)/installed
-	OMP_NUM_THREADS=1 $(BIN)/pytest -v --durations 10
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -v --durations 10
 
 check: $(VENV)/installed
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

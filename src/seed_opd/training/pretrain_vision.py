@@ -68,6 +68,7 @@ def make_model(folder: Path, seed: int) -> None:
             "num_key_value_heads": 2,
             "max_position_embeddings": 8192,
             "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [4, 8, 8]},
+            "bos_token_id": None,
             "eos_token_id": tokenizer.eos_token_id,
             "pad_token_id": tokenizer.pad_token_id,
         },

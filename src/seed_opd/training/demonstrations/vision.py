@@ -42,11 +42,29 @@ class Looking:
         return action
 
 
+class Habitual:
+    """An expert with a bad habit: with probability `mistakes`, per step, it takes one and the same action instead.
+
+    A habit stays in what imitates it. Random mistakes do not: a low temperature leaves only the action that comes most.
+    """
+
+    def __init__(self, expert: Any, rng: random.Random, mistakes: float, habit: str) -> None:
+        self.expert = expert
+        self.rng = rng
+        self.mistakes = mistakes
+        self.habit = habit
+
+    def act(self, *state: Any) -> str:
+        better: str = self.expert.act(*state)
+        return self.habit if self.rng.random() < self.mistakes else better
+
+
 class SeededTeacher(Teacher):
-    """Teaches an environment whose tasks are made from seeds, with a share of random actions."""
+    """Teaches an environment whose tasks are made from seeds."""
 
     script: Any
     """The module with the scripted player: `Expert`, `thought` and `respond`."""
+    habit: str
     plays: type[Environment]
 
     def lessons(self, seed: int) -> Iterator[Lesson]:
@@ -62,7 +80,7 @@ class SeededTeacher(Teacher):
         """The live state, as the scripted player takes it."""
 
     def expert(self, rng: random.Random, mistakes: float) -> Looking:
-        return Looking(self.look, self.script.Expert(rng, mistakes), self.script.thought)
+        return Looking(self.look, Habitual(self.script.Expert(rng), rng, mistakes, self.habit), self.script.thought)
 
     def informed(self) -> Looking:
         return Looking(self.look, self.script.Expert(), self.script.thought)
@@ -73,6 +91,8 @@ class SeededTeacher(Teacher):
 
 class SokobanTeacher(SeededTeacher):
     script = sokoban
+    habit = "up"
+    mistakes = (0.4, 0.5, 0.6, 0.7)
     plays = SokobanEnvironment
 
     def __init__(self, max_steps: int, **options: Any) -> None:
@@ -88,6 +108,8 @@ class SokobanTeacher(SeededTeacher):
 
 class EzpointsTeacher(SeededTeacher):
     script = ezpoints
+    habit = "+"
+    mistakes = (0.2, 0.3, 0.4)
     plays = EzpointsEnvironment
 
     def __init__(self, max_steps: int, **options: Any) -> None:
