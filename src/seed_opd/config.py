@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from seed_opd.errors import UserError
 
 TINY = "tiny"
-PACKAGED = {TINY: "tiny", "tiny-web": "tiny_web", "tiny-vision": "tiny_vision"}
+PACKAGED = {TINY: "tiny", "tiny-vision": "tiny_vision"}
 """The packaged tiny policies: their names in a config, and their folders under `policy`."""
 
 
@@ -38,7 +38,7 @@ class LoraConfig(Section):
 
 class ModelConfig(Section):
     path: str = TINY
-    """Hugging Face folder or hub name of a model; `tiny`, `tiny-web` and `tiny-vision` are the packaged ones."""
+    """Hugging Face folder or hub name of a model; `tiny` and `tiny-vision` are the packaged ones."""
     device: str = "auto"
     """Where it runs, as torch names it; `auto` is the GPU where there is one, else the CPU."""
     dtype: Literal["float32", "bfloat16"] = "float32"

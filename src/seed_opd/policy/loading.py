@@ -132,7 +132,7 @@ def _load_eye(path: Path | str, model: PreTrainedModel, options: Mapping[str, An
     if not Eye.fits(model):
         return None
     try:
-        return Eye.of(model, AutoImageProcessor.from_pretrained(path, use_fast=False, **options))
+        return Eye.of(model, AutoImageProcessor.from_pretrained(path, backend="pil", **options))
     except (OSError, ValueError, ImportError) as error:
         raise _unreadable(path, error) from error
 
