@@ -70,6 +70,10 @@ def read_results(path: Path) -> Results:
         raise UserError(f"study: {str(path)!r} cannot be read as a study's rows: {error}.") from error
 
 
+def first(rows: Sequence[Row]) -> Row:
+    return min(rows, key=lambda row: row["update"])
+
+
 def last(rows: Sequence[Row]) -> Row:
     return max(rows, key=lambda row: row["update"])
 
@@ -94,20 +98,22 @@ def over_seeds(values: Sequence[float]) -> Interval:
 
 
 def shown(values: Sequence[float], sign: bool = False) -> str:
-    """A mean in percent, with its 95% interval where there is more than one seed."""
+    """A mean in percent, with its 95% interval where there is more than one seed; a share's is cut at 0 and 100%."""
     interval, form = over_seeds(values), "+.1%" if sign else ".1%"
     if len(values) < 2:
         return format(interval.value, form)
-    return f"{interval.value:{form}} [{interval.low:{form}}, {interval.high:{form}}]"
+    low, high = (interval.low, interval.high) if sign else (max(0.0, interval.low), min(1.0, interval.high))
+    return f"{interval.value:{form}} [{low:{form}}, {high:{form}}]"
 
 
 def _success(results: Results, fraction: float) -> TableText:
-    header = ["method", "seeds", *(f"{panel}, {when}" for panel in results.panels for when in ("last", "best"))]
+    moments = {"start": first, "last": last, "best": best}
+    header = ["method", "seeds", *(f"{panel}, {when}" for panel in results.panels for when in moments)]
     rows = []
     for method in results.methods:
         cells, seeds = [], 0
         for panel in results.panels:
-            for choose in (last, best):
+            for choose in moments.values():
                 values = list(results.by_seed(method, fraction, panel, choose).values())
                 seeds = max(seeds, len(values))
                 cells.append(shown(values) if values else "-")
