@@ -345,8 +345,8 @@ def _line(text: str) -> None:
 
 def _print(title: str, header: list[str], rows: list[list[str]]) -> None:
     table = Table(title=title)
-    for name in header:
-        table.add_column(name)
+    for place, name in enumerate(header):
+        table.add_column(name, no_wrap=place == 0)  # a name in two pieces is none
     for row in rows:
         table.add_row(*row)
     console.print(table)

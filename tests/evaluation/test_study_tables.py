@@ -33,9 +33,9 @@ def table(results, title):
 def test_means_and_intervals_over_seeds():
     """0.4 and 0.2: mean 0.3, deviation 0.1414, t(1 degree, 97.5%) = 12.706, half 12.706 x 0.1 = 1.2706, more than all."""
     rows = table(Results("main", "grpo", ROWS), "Success, macro").rows
-    assert rows[0] == ["grpo", "2", "10.0% [10.0%, 10.0%]", "30.0% [0.0%, 100.0%]", "30.0% [0.0%, 100.0%]"]
-    assert rows[1][3].startswith("50.0% ")
-    assert rows[1][4].startswith("70.0% ")  # best: 0.9 and 0.5
+    assert rows[0] == ["grpo", "seen", "2", "10.0%", "30.0% [0.0%, 100.0%]", "30.0% [0.0%, 100.0%]"]
+    assert rows[1][4].startswith("50.0% ")
+    assert rows[1][5].startswith("70.0% ")  # best: 0.9 and 0.5
 
 
 def test_only_a_share_is_cut_at_0_and_100_percent():

@@ -107,17 +107,15 @@ def shown(values: Sequence[float], sign: bool = False) -> str:
 
 
 def _success(results: Results, fraction: float) -> TableText:
-    moments = {"start": first, "last": last, "best": best}
-    header = ["method", "seeds", *(f"{panel}, {when}" for panel in results.panels for when in moments)]
     rows = []
     for method in results.methods:
-        cells, seeds = [], 0
         for panel in results.panels:
-            for choose in moments.values():
-                values = list(results.by_seed(method, fraction, panel, choose).values())
-                seeds = max(seeds, len(values))
-                cells.append(shown(values) if values else "-")
-        rows.append([method, str(seeds), *cells])
+            start, end, top = (
+                list(results.by_seed(method, fraction, panel, choose).values()) for choose in (first, last, best)
+            )
+            if end:
+                rows.append([method, panel, str(len(end)), f"{fmean(start):.1%}", shown(end), shown(top)])
+    header = ["method", "panel", "seeds", "start", "last", "best"]
     return TableText("Success, macro average, mean over seeds with 95% t-interval", header, rows)
 
 
