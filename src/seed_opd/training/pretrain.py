@@ -30,7 +30,6 @@ from seed_opd.policy.context import ChatTemplate, TranscriptContext
 from seed_opd.policy.loading import load_model
 from seed_opd.policy.samples import Sample, batches_by_tokens
 from seed_opd.training.demonstrations import Demonstration, Teacher, teach, teacher
-from seed_opd.training.demonstrations.repetitions import repetitions
 
 MOST_TOKENS = 2048
 END, START, PAD = "<|im_end|>", "<|im_start|>", "<|endoftext|>"
@@ -208,7 +207,6 @@ def main() -> None:
     parser.add_argument("step", choices=("tokenizer", "episodes", "train"))
     parser.add_argument("--environments", nargs="+", choices=NAMES, default=["alfworld"])
     parser.add_argument("--episodes", type=int, default=60000, help="of each environment; in training, of all together")
-    parser.add_argument("--repetitions", type=int, default=0, help="sequences to learn copying from, beside the episodes")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--max-steps", type=int, default=20)
@@ -241,8 +239,6 @@ def _train(options: argparse.Namespace, tokenizer: PreTrainedTokenizerFast, fold
     if options.start:
         model.load_state_dict(load_model(options.start).state_dict())
     samples = list(islice(read_episodes(options.out), options.episodes))
-    ordinary = sorted(set(range(len(tokenizer))) - set(tokenizer.all_special_ids))
-    samples += islice(repetitions(ordinary, options.seed), options.repetitions)
     epochs = [_thin(samples, tokenizer, options.skilled, f"{options.seed}/{epoch}") for epoch in range(options.epochs)]
     print(json.dumps({"parameters": model.num_parameters(), "sequences": sum(map(len, epochs))}), flush=True)
     steps = pretrain(
