@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from seed_opd.config import Config, Section, dump, heading, load, packaged, recipes
+from seed_opd.config import Config, Section, dump, heading, load, packaged
 from seed_opd.errors import UserError
 from seed_opd.methods import resolve
 
@@ -37,13 +37,13 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("recipe", recipes())
+@pytest.mark.parametrize("recipe", packaged("recipes"))
 def test_every_recipe_loads_and_names_a_method(recipe: str) -> None:
     config = load(recipe)
     resolve(config.method, config.overrides)
 
 
-@pytest.mark.parametrize("recipe", recipes())
+@pytest.mark.parametrize("recipe", packaged("recipes"))
 def test_what_is_dumped_loads_as_the_same(recipe: str, tmp_path: Path) -> None:
     config = load(recipe, ["overrides={distillation: {weight: 0.02}}", "environment.train_tasks=7", "threads=2"])
     (tmp_path / "config.yaml").write_text(dump(config), encoding="utf-8")
@@ -98,7 +98,7 @@ def test_several_mistakes_are_all_named() -> None:
 @pytest.mark.parametrize(
     ("recipe", "sentence"),
     [
-        ("nonesuch", f"recipe: 'nonesuch' is unknown; choose one of {', '.join(recipes())}, or give"),
+        ("nonesuch", f"recipe: 'nonesuch' is unknown; choose one of {', '.join(packaged('recipes'))}, or give"),
         ("/nonexistent/my.yaml", "recipe: there is no file '/nonexistent/my.yaml'; packaged recipes are "),
     ],
 )

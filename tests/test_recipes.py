@@ -19,7 +19,7 @@ from safetensors.torch import load_file
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 import seeing
-from seed_opd.config import Config, load, recipes
+from seed_opd.config import Config, load, packaged
 from seed_opd.environments.base import Situation
 from seed_opd.policy.pictures import encode
 from seed_opd.policy.samples import Sample
@@ -144,7 +144,7 @@ def toys(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Config], Path]:
     return toy
 
 
-@pytest.mark.parametrize("recipe", recipes())
+@pytest.mark.parametrize("recipe", packaged("recipes"))
 def test_a_recipe_runs_two_updates(recipe: str, toys: Callable[[Config], Path], tmp_path: Path) -> None:
     config = load(recipe, [*SMALL, *DATA[load(recipe).environment.name]])
     toy = toys(config)
@@ -162,7 +162,7 @@ def test_a_recipe_runs_two_updates(recipe: str, toys: Callable[[Config], Path], 
 STATED = re.compile(r"(\d+) GPUs? ([\d.]+) GiB")
 
 
-@pytest.mark.parametrize("recipe", recipes())
+@pytest.mark.parametrize("recipe", packaged("recipes"))
 def test_the_memory_that_a_recipe_states_is_what_its_plan_says(recipe: str) -> None:
     text = (resources.files("seed_opd") / "recipes" / f"{recipe}.yaml").read_text(encoding="utf-8")
     stated = {int(gpus): float(size) for gpus, size in STATED.findall(text)}

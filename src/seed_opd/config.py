@@ -277,11 +277,6 @@ def written(path: Path) -> Config | None:
         return None
 
 
-def recipes() -> list[str]:
-    """Names of the packaged recipes."""
-    return packaged("recipes")
-
-
 def packaged(folder: str) -> list[str]:
     """Names of the YAML files in one of the package's folders."""
     entries = (resources.files("seed_opd") / folder).iterdir()

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from seed_opd.cli import app
-from seed_opd.config import load, recipes
+from seed_opd.config import load, packaged
 from seed_opd.errors import UserError
 from seed_opd.methods import resolve
 from seed_opd.training.memory_advice import advise
@@ -51,7 +51,7 @@ def test_a_last_update_that_is_off_the_beat_is_evaluated_and_saved_too() -> None
     assert (work.evaluations, work.checkpoints) == (1 + 3, 1 + 3)
 
 
-@pytest.mark.parametrize("recipe", recipes())
+@pytest.mark.parametrize("recipe", packaged("recipes"))
 def test_every_recipe_can_be_planned_with_nothing_here(recipe: str) -> None:
     resolved = plan(load(recipe))
     assert isinstance(resolved, Plan) and resolved.work.optimizer_steps > 0

@@ -13,9 +13,10 @@ import pytest
 from filelock import FileLock
 from pydantic import ValidationError
 
+from seed_opd.config import packaged
 from seed_opd.errors import UserError
 from seed_opd.methods import TABLE
-from seed_opd.training.study import Study, load_study, plan, studies
+from seed_opd.training.study import Study, load_study, plan
 
 QUICK = """
 name: two
@@ -38,7 +39,7 @@ def command(*arguments):
     return [sys.executable, "-m", "seed_opd.cli", "study", *arguments]
 
 
-@pytest.mark.parametrize("name", studies())
+@pytest.mark.parametrize("name", packaged("studies"))
 @pytest.mark.parametrize("quick", [False, True])
 def test_packaged_studies_name_methods_that_exist(name, quick):
     study = load_study(name, quick)

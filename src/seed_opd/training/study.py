@@ -25,7 +25,7 @@ from filelock import FileLock, Timeout
 from pydantic import Field, ValidationError
 from rich.console import Console
 
-from seed_opd.config import Config, EnvironmentConfig, Section, load, packaged, read_mapping, sentence
+from seed_opd.config import Config, EnvironmentConfig, Section, load, read_mapping, sentence
 from seed_opd.environments import make
 from seed_opd.errors import UserError
 from seed_opd.files import write_atomically
@@ -104,11 +104,6 @@ class Run:
 
     def folder(self, study: Path) -> Path:
         return study / f"tasks-{round(100 * self.fraction):03d}" / f"seed-{self.seed}" / self.method
-
-
-def studies() -> list[str]:
-    """Names of the packaged studies."""
-    return packaged("studies")
 
 
 def load_study(name: str, quick: bool = False) -> Study:
