@@ -65,7 +65,7 @@ def collect(
     folder = _stage1(out, config.name)
     trajectories = run(set_up(config, model=model), folder)
     won = sum(t.success for t in trajectories)
-    console.print(f"{len(trajectories)} episodes, {won} successful, in {folder}")
+    _say(f"{len(trajectories)} episodes, {won} successful, in {folder}")
 
 
 @app.command()
@@ -78,7 +78,7 @@ def annotate(recipe: Recipe, overrides: Overrides = None, out: Out = None) -> No
     config = load(recipe, overrides or [])
     folder = _stage1(out, config.name)
     statuses = run(stage1_analyzer(config, folder), folder)
-    console.print(", ".join(f"{count} {status}" for status, count in statuses.most_common()) + f", in {folder}")
+    _say(", ".join(f"{count} {status}" for status, count in statuses.most_common()) + f", in {folder}")
 
 
 @app.command()
@@ -99,7 +99,7 @@ def sft(
     if dry_run:
         return _dry_run(config, model, gpus)
     folder = _stage1(out, config.name)
-    console.print(f"model in {fine_tune(set_up(config, model=model), folder, folder)}")
+    _say(f"model in {fine_tune(set_up(config, model=model), folder, folder)}")
 
 
 @app.command()
@@ -124,11 +124,9 @@ def train(
     if dry_run:
         return _dry_run(config, model, gpus)
     folder = run_folder or experiment / config.method
-    console.print(f"method {config.method}, starting from {model or config.model.path}, in {folder}")
+    _say(f"method {config.method}, starting from {model or config.model.path}, in {folder}")
     progress = run(config, folder, model=model, stage1=stage1)
-    console.print(
-        f"{progress.update} updates done; best evaluation at update {progress.best_update}: {progress.best_success:.1%}"
-    )
+    _say(f"{progress.update} updates done; best evaluation at update {progress.best_update}: {progress.best_success:.1%}")
 
 
 @app.command()
@@ -163,7 +161,7 @@ def plan(
     fits, tables, sentence = fit(load(recipe, overrides or []), model, gpus, memory)
     for table in tables:
         _print(table.title, table.header, table.rows)
-    console.print(sentence)
+    _say(sentence)
     raise typer.Exit(0 if fits else 1)
 
 
@@ -190,7 +188,7 @@ def study(
     page, tables = write_study(rows, folder)
     for table in tables:
         _print(table.title, table.header, table.rows)
-    console.print(f"{page}")
+    _say(str(page))
 
 
 @app.command()
@@ -212,7 +210,7 @@ def report(
     """Write report.html, one self-contained page about a run."""
     from seed_opd.report import build
 
-    console.print(str(build(run, others or [])))
+    _say(str(build(run, others or [])))
 
 
 @app.command()
@@ -258,7 +256,7 @@ def data(environment: Annotated[str, typer.Argument(help="Name of the environmen
     from seed_opd.environments import data_source
 
     for sentence in data_source(environment):
-        console.print(sentence, markup=False)
+        _say(sentence)
 
 
 @app.command()
@@ -336,11 +334,16 @@ def _dry_run(config: Config, model: Path | None, processes: int) -> None:
     for table in plan_tables(resolved):
         _print(table.title, table.header, table.rows)
     for sentence in missing_sentences(resolved):
-        console.print(sentence, markup=False, soft_wrap=True)
+        _say(sentence)
 
 
 def _line(text: str) -> None:
     print(text, flush=True)
+
+
+def _say(sentence: str) -> None:
+    """Print as it is: a path that was broken over two lines could not be copied, and brackets in one are no markup."""
+    console.print(sentence, markup=False, soft_wrap=True)
 
 
 def _print(title: str, header: list[str], rows: list[list[str]]) -> None:

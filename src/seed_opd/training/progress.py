@@ -62,4 +62,4 @@ class Display:
         )
 
     def warn(self, message: str) -> None:
-        self.console.print(f"warning: {message}", style="yellow", markup=False)
+        self.console.print(f"warning: {message}", style="yellow", markup=False, soft_wrap=True)
