@@ -31,7 +31,6 @@ from seed_opd.policy.loading import load_model
 from seed_opd.policy.samples import Sample, batches_by_tokens
 from seed_opd.training.demonstrations import Demonstration, Teacher, teach, teacher
 
-MOST_TOKENS = 2048
 END, START, PAD = "<|im_end|>", "<|im_start|>", "<|endoftext|>"
 TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
@@ -47,15 +46,16 @@ SKILL_TITLE = "Episode-Level Skill"
 TOKENIZER_EPISODES = 1200
 
 
-def make_tokenizer(texts: Iterator[str], tags: Sequence[str] = TAGS) -> PreTrainedTokenizerFast:
-    """Byte-level BPE over the texts; digits stand alone and tags are single tokens, as in larger vocabularies."""
+def make_tokenizer(texts: Iterator[str], size: int, tags: Sequence[str] = TAGS) -> PreTrainedTokenizerFast:
+    """Byte-level BPE over the texts, and a token for each tag of the response grammar.
+
+    A name or number that is one token can be copied by attention alone, so `size` should hold the words of the texts.
+    """
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
-    )
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=MOST_TOKENS,
+        vocab_size=size,
         special_tokens=[PAD, START, END],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
@@ -209,6 +209,7 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=60000, help="of each environment; in training, of all together")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--vocabulary", type=int, default=2048, help="tokens of the tokenizer, without the tags")
     parser.add_argument("--max-steps", type=int, default=20)
     parser.add_argument("--batch-tokens", type=int, default=8192)
     parser.add_argument("--learning-rate", type=float, default=3e-3)
@@ -224,7 +225,8 @@ def main() -> None:
     model_folder = options.out / "model"
     if options.step == "tokenizer":
         tags = TAGS + SEARCH_TAGS if "search" in options.environments else TAGS
-        make_tokenizer(tokenizer_texts(options.environments, options.max_steps, seed=0), tags).save_pretrained(model_folder)
+        texts = tokenizer_texts(options.environments, options.max_steps, seed=0)
+        make_tokenizer(texts, options.vocabulary, tags).save_pretrained(model_folder)
         return
     tokenizer = PreTrainedTokenizerFast.from_pretrained(model_folder)
     if options.step == "episodes":

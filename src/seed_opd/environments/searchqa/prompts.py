@@ -101,8 +101,9 @@ def write_action(kind: str, text: str) -> str:
 
 
 def respond(thought: str, action: str) -> str:
-    """A response in the environment's grammar."""
-    return f"<think>{thought}</think>{action}"
+    """A response in the environment's grammar, spaced as the instructions show it."""
+    kind, text = read_action(action)
+    return f"<think>{thought}</think><{kind}> {text} </{kind}>"
 
 
 def _harmless(text: str) -> str:

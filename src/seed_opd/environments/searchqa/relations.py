@@ -49,7 +49,7 @@ RELATIONS = (
         ("Which river flows through {x}?", "On which river does {x} lie?"),
     ),
     Relation(
-        *("mayor", "town", "person", "{s} has {o} for its mayor."),
+        *("mayor", "town", "person", "{s} has the mayor {o}."),
         ("Who is the mayor in {x}?", "Which mayor does {x} have?"),
         role="mayor",
     ),

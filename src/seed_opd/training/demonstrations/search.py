@@ -9,6 +9,7 @@ from functools import partial
 from seed_opd.environments.searchqa import SearchEnvironment
 from seed_opd.environments.searchqa.encyclopaedia import generate_stream
 from seed_opd.environments.searchqa.expert import SearchingExpert
+from seed_opd.environments.searchqa.prompts import respond
 from seed_opd.environments.searchqa.retrievers.bm25 import Bm25Retriever
 from seed_opd.training.demonstrations.lesson import Lesson, Teacher
 from seed_opd.trajectory import Task
@@ -36,4 +37,4 @@ class SearchTeacher(Teacher):
         return SearchingExpert()
 
     def respond(self, thought: str, command: str) -> str:
-        return f"<think>{thought}</think>{command}"
+        return respond(thought, command)
