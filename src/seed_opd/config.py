@@ -17,8 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from seed_opd.errors import UserError
 
 TINY = "tiny"
-PACKAGED = {TINY: "tiny", "tiny-vision": "tiny_vision"}
-"""The packaged tiny policies: their names in a config, and their folders under `policy`."""
+PACKAGED = (TINY, "tiny-search", "tiny-vision")
+"""The packaged tiny policies; their folders under `policy` have "_" for "-"."""
 
 
 class Section(BaseModel):
@@ -38,7 +38,7 @@ class LoraConfig(Section):
 
 class ModelConfig(Section):
     path: str = TINY
-    """Hugging Face folder or hub name of a model; `tiny` and `tiny-vision` are the packaged ones."""
+    """Hugging Face folder or hub name of a model; `tiny` and those that begin with `tiny-` are packaged."""
     device: str = "auto"
     """Where it runs, as torch names it; `auto` is the GPU where there is one, else the CPU."""
     dtype: Literal["float32", "bfloat16"] = "float32"

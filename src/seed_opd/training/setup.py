@@ -90,7 +90,7 @@ def provenance(parts: Parts, model: Path | None) -> dict[str, str | int]:
 
 def model_path(path: str) -> Path | str:
     """The folder of a packaged tiny policy for its name; any other path or hub name as it is."""
-    return Path(str(resources.files("seed_opd") / "policy" / PACKAGED[path])) if path in PACKAGED else path
+    return Path(str(resources.files("seed_opd") / "policy" / path.replace("-", "_"))) if path in PACKAGED else path
 
 
 def train_tasks(config: Config, environment: Environment) -> list[Task]:
