@@ -137,7 +137,7 @@ def make(size: Size, folder: Path) -> None:
     torch.manual_seed(0)
     config = AutoConfig.for_model(size.kind, **size.sizes, tie_word_embeddings=True, max_position_embeddings=4096)
     AutoModelForCausalLM.from_config(config).save_pretrained(folder)
-    make_tokenizer(iter([""]), 2048).save_pretrained(folder)
+    make_tokenizer(iter([""])).save_pretrained(folder)
 
 
 def run(size: Size, folder: Path) -> dict[str, dict[str, float]]:

@@ -19,7 +19,7 @@ torch.set_num_threads(1)
 @pytest.fixture(scope="session")
 def tokenizer() -> PreTrainedTokenizerFast:
     """A tokenizer of bytes, with the chat template and the tags of the tiny policy."""
-    return make_tokenizer(iter([""]), 2048)
+    return make_tokenizer(iter([""]))
 
 
 @pytest.fixture()

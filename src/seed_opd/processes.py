@@ -6,6 +6,7 @@ all results; only the main process writes files. With one process, nothing here 
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
@@ -55,6 +56,7 @@ def join(device: str) -> str:
             Heartbeat(rank(), count()).start()
         else:
             dist.init_process_group(backend, timeout=PATIENCE, store=dist.HashStore(), rank=0, world_size=1)
+        atexit.register(_leave)
     return device
 
 
@@ -104,6 +106,14 @@ def gather(value: Result) -> list[Result]:
             f"another process of this run has died or hangs ({reason}); start the run again to resume."
         ) from error
     return values
+
+
+def _leave() -> None:
+    """Leave the others before this process ends; gloo's threads abort one that does not, now and then."""
+    import torch.distributed as dist
+
+    if dist.is_initialized():
+        dist.destroy_process_group()
 
 
 def _told_to_end(*_: object) -> None:

@@ -37,6 +37,9 @@ TEMPLATE = (
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 SHARD = 2000
+VOCABULARY = 2048
+"""Tokens of a tokenizer, without the tags."""
+
 EMBEDDING_SCALE, EMBEDDING_RATE = 4.0, 0.2
 """Embeddings start this much larger than Qwen3's and learn this much slower than the rest. At the usual values Adam makes
 all names alike before anything tells them apart, and copying one from the prompt is learned several times as slowly."""
@@ -50,7 +53,7 @@ SKILL_TITLE = "Episode-Level Skill"
 TOKENIZER_EPISODES = 1200
 
 
-def make_tokenizer(texts: Iterator[str], size: int, tags: Sequence[str] = TAGS) -> PreTrainedTokenizerFast:
+def make_tokenizer(texts: Iterator[str], tags: Sequence[str] = TAGS, size: int = VOCABULARY) -> PreTrainedTokenizerFast:
     """Byte-level BPE over the texts, and a token for each tag of the response grammar.
 
     A name or number that is one token can be copied by attention alone, so `size` should hold the words of the texts.
@@ -174,13 +177,14 @@ def pretrain(
     """
     batches = [batch for number, epoch in enumerate(epochs) for batch in _batches(epoch, batch_tokens, f"{seed}/{number}")]
     embeddings = model.model.embed_tokens.weight
-    rates = [EMBEDDING_RATE * peak, peak]
-    groups = [{"params": [embeddings]}, {"params": [p for p in model.parameters() if p is not embeddings]}]
+    others = [parameter for parameter in model.parameters() if parameter is not embeddings]
+    groups = [{"params": [embeddings], "peak": EMBEDDING_RATE * peak}, {"params": others, "peak": peak}]
     optimizer = torch.optim.AdamW(groups, lr=peak, betas=(0.9, 0.95), weight_decay=0.01, fused=True)
     body = torch.compile(model.model, dynamic=True)
     for number, batch in enumerate(batches):
-        for group, rate in zip(optimizer.param_groups, rates, strict=True):
-            group["lr"] = rate * min(1.0, (number + 1) / 100) * (0.55 + 0.45 * math.cos(math.pi * number / len(batches)))
+        height = min(1.0, (number + 1) / 100) * (0.55 + 0.45 * math.cos(math.pi * number / len(batches)))
+        for group in optimizer.param_groups:
+            group["lr"] = group["peak"] * height
         with torch.autocast("cpu", torch.bfloat16):
             loss = _loss(model, body, batch, prompt_weight)
         loss.backward()
@@ -219,7 +223,7 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=60000, help="of each environment; in training, of all together")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--vocabulary", type=int, default=2048, help="tokens of the tokenizer, without the tags")
+    parser.add_argument("--vocabulary", type=int, default=VOCABULARY, help="tokens of the tokenizer, without the tags")
     parser.add_argument("--max-steps", type=int, default=20)
     parser.add_argument("--batch-tokens", type=int, default=8192)
     parser.add_argument("--learning-rate", type=float, default=3e-3)
@@ -236,7 +240,7 @@ def main() -> None:
     if options.step == "tokenizer":
         tags = TAGS + SEARCH_TAGS if "search" in options.environments else TAGS
         texts = tokenizer_texts(options.environments, options.max_steps, seed=0)
-        make_tokenizer(texts, options.vocabulary, tags).save_pretrained(model_folder)
+        make_tokenizer(texts, tags, options.vocabulary).save_pretrained(model_folder)
         return
     tokenizer = PreTrainedTokenizerFast.from_pretrained(model_folder)
     if options.step == "episodes":

@@ -54,7 +54,7 @@ def teachers() -> dict[str, Teacher]:
 
 def make_model(folder: Path, seed: int) -> None:
     """Write a Qwen2.5-VL of about 1.5 million parameters with fresh weights, its tokenizer and its image processor."""
-    tokenizer = make_tokenizer(_texts(), 2048)
+    tokenizer = make_tokenizer(_texts())
     tokenizer.add_tokens([AddedToken(mark, normalized=False, special=True) for mark in MARKS])
     start, end, image, video = (tokenizer.get_vocab()[mark] for mark in MARKS)
     torch.manual_seed(seed)
