@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from seed_opd.errors import UserError
 
 TINY = "tiny"
-PACKAGED = (TINY, "tiny-search", "tiny-vision")
+PACKAGED = (TINY, "tiny-search", "tiny-vision", "tiny-webshop")
 """The packaged tiny policies; their folders under `policy` have "_" for "-"."""
 
 

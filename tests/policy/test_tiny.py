@@ -20,7 +20,7 @@ def test_it_is_at_most_8_megabytes(name):
     assert sum(file.stat().st_size for file in Path(model_path(name)).iterdir()) <= 8_000_000
 
 
-@pytest.mark.parametrize("recipe", ["demo", "tiny-search", "tiny-sokoban", "tiny-ezpoints"])
+@pytest.mark.parametrize("recipe", ["demo", "tiny-search", "tiny-webshop", "tiny-sokoban", "tiny-ezpoints"])
 def test_it_acts_and_a_skill_helps(recipe):
     config = load(recipe, ["threads=1"])
     parts = set_up(config)

@@ -11,7 +11,7 @@ from seed_opd.errors import UserError
 from seed_opd.policy.context import ChatTemplate, TranscriptContext
 from seed_opd.training.demonstrations import demonstrations, teach, teacher
 from seed_opd.training.demonstrations.webshop import PER_CATALOGUE
-from seed_opd.training.pretrain import encode
+from seed_opd.training.pretrain import encode, encode_reading
 
 STEPS = {"alfworld": 20, "webshop": 15, "search": 4, "sokoban": 15, "ezpoints": 8}
 
@@ -45,6 +45,26 @@ def test_an_encoded_demonstration_reads_like_the_episode(tokenizer):
     assert episode.skill in text and episode.trajectory.goal in text
     responses = [tokenizer.decode(sample.token_ids[a:b]) for a, b in sample.spans]
     assert responses == [step.response + "<|im_end|>" for step in episode.trajectory.steps]
+
+
+def test_a_reading_asks_for_what_stands_on_the_page(tokenizer):
+    guide = teacher("webshop", 15)
+    readings = list(islice(guide.readings(3), 4))
+    assert readings == list(islice(teacher("webshop", 15).readings(3), 4))
+    for reading in readings:
+        assert "Page 1 (Total results" in reading.page and len(reading.exchanges) > 1
+        for question, answer in reading.exchanges:
+            if question.startswith("What is "):
+                assert f"{question[len('What is ') : -1]} [SEP] {answer} [SEP] $" in reading.page
+            else:
+                number = guide.environment.parse(answer).text[len("click[") : -1].upper()
+                assert f"open {number}" in answer and f"[SEP] {number} [SEP]" in reading.page
+                asked = question[len("Open ") : -1]
+                assert asked == number or f"{number} [SEP] {asked.removeprefix('the ')} [SEP]" in reading.page
+    sample = encode_reading(ChatTemplate(tokenizer), readings[0])
+    answers = [tokenizer.decode(sample.token_ids[a:b]) for a, b in sample.spans]
+    assert answers == [answer + "<|im_end|>" for _, answer in readings[0].exchanges]
+    assert tokenizer.decode(sample.token_ids).count(readings[0].page) == 1
 
 
 def test_who_sees_is_shown_a_picture_at_every_step():

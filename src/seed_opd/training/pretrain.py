@@ -1,8 +1,9 @@
 """Make a tiny policy: its tokenizer and its weights, from scripted play of one environment or of several.
 
-    python -m seed_opd.training.pretrain OUT tokenizer|episodes|train --environments alfworld
+    python -m seed_opd.training.pretrain OUT tokenizer|readings|episodes|train --environments alfworld
 
-Three steps, each leaving its files in OUT: the tokenizer, the episodes as token sequences (`episodes-*.pt`), the model.
+Steps that each leave their files in OUT: the tokenizer, questions about pages and whole episodes as token sequences
+(`readings-*.pt`, `episodes-*.pt`), the model. `train --on readings` comes before `train`, where an environment has readings.
 The packaged ones lie in `seed_opd/policy/`; their READMEs say how they were made and what was measured.
 """
 
@@ -29,7 +30,7 @@ from seed_opd.hindsight.schema import render
 from seed_opd.policy.context import ChatTemplate, TranscriptContext
 from seed_opd.policy.loading import load_model
 from seed_opd.policy.samples import Sample, batches_by_tokens
-from seed_opd.training.demonstrations import Demonstration, Teacher, teach, teacher
+from seed_opd.training.demonstrations import Demonstration, Reading, Teacher, teach, teacher
 
 END, START, PAD = "<|im_end|>", "<|im_start|>", "<|endoftext|>"
 TEMPLATE = (
@@ -137,17 +138,41 @@ def write_episodes(out: Path, tokenizer: PreTrainedTokenizerFast, name: str, see
             samples += encode(TranscriptContext(template, guide.environment, LONGEST), episode)
         if file.exists():
             continue
-        torch.save([(list(sample.token_ids), list(sample.spans)) for sample in samples], file.with_suffix(".part"))
-        file.with_suffix(".part").rename(file)
+        _write(file, samples)
         wins = {k: [e.trajectory.success for e in episodes if e.kind == k] for k in ("search", "workflow", "correction")}
         rates = {kind: round(sum(won) / max(1, len(won)), 3) for kind, won in wins.items()}
         tokens = sum(len(sample.token_ids) for sample in samples) // len(samples)
         print(json.dumps({"shard": file.name, "samples": len(samples), "tokens": tokens, "success": rates}), flush=True)
 
 
-def read_episodes(out: Path) -> Iterator[Sample]:
-    """All that lies in the shards, those of several seeds and environments in turn."""
-    for file in sorted(out.glob("episodes-*.pt"), key=lambda file: file.stem.split("-")[2:] + file.stem.split("-")[1:2]):
+def encode_reading(template: ChatTemplate, reading: Reading) -> Sample:
+    """A page and the questions about it as one conversation."""
+    ids: list[int] = []
+    spans = []
+    for question, answer in reading.exchanges:
+        ids += template.user_turn(question)[1:] if ids else template.opening(f"{reading.page}\n{question}")
+        start = len(ids)
+        ids += [*template.tokenizer.encode(answer, add_special_tokens=False), template.end_id]
+        spans.append((start, len(ids)))
+    return Sample(tuple(ids), tuple(spans))
+
+
+def write_readings(out: Path, tokenizer: PreTrainedTokenizerFast, name: str, seed: int, count: int, max_steps: int) -> None:
+    """Write questions about `count` pages of one environment and seed as token ids and spans."""
+    template = ChatTemplate(tokenizer)
+    readings = islice(teacher(name, max_steps).readings(seed), count)
+    _write(out / f"readings-{seed:03d}-000000-{name}.pt", [encode_reading(template, reading) for reading in readings])
+
+
+def _write(file: Path, samples: Sequence[Sample]) -> None:
+    torch.save([(list(sample.token_ids), list(sample.spans)) for sample in samples], file.with_suffix(".part"))
+    file.with_suffix(".part").rename(file)
+
+
+def read_samples(out: Path, kinds: Sequence[str]) -> Iterator[Sample]:
+    """All that lies in the shards of these kinds, those of several seeds and environments in turn."""
+    files = [file for kind in kinds for file in out.glob(f"{kind}-*.pt")]
+    for file in sorted(files, key=lambda file: file.stem.split("-")[2:] + file.stem.split("-")[1:2]):
         for ids, spans in torch.load(file, weights_only=True):
             yield Sample(tuple(ids), tuple(spans))
 
@@ -218,9 +243,10 @@ def _loss(model: Qwen3ForCausalLM, body: object, batch: Sequence[Sample], prompt
 def main() -> None:
     parser = argparse.ArgumentParser(description="Pretrain the tiny policy on scripted play.")
     parser.add_argument("out", type=Path)
-    parser.add_argument("step", choices=("tokenizer", "episodes", "train"))
+    parser.add_argument("step", choices=("tokenizer", "readings", "episodes", "train"))
     parser.add_argument("--environments", nargs="+", choices=NAMES, default=["alfworld"])
-    parser.add_argument("--episodes", type=int, default=60000, help="of each environment; in training, of all together")
+    parser.add_argument("--episodes", type=int, default=60000, help="or pages, of each environment; to train on, of all")
+    parser.add_argument("--on", nargs="+", choices=("readings", "episodes"), default=["episodes"], help="what to train on")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--vocabulary", type=int, default=VOCABULARY, help="tokens of the tokenizer, without the tags")
@@ -243,9 +269,10 @@ def main() -> None:
         make_tokenizer(texts, tags, options.vocabulary).save_pretrained(model_folder)
         return
     tokenizer = PreTrainedTokenizerFast.from_pretrained(model_folder)
-    if options.step == "episodes":
+    if options.step != "train":
+        write = write_readings if options.step == "readings" else write_episodes
         for name in options.environments:
-            write_episodes(options.out, tokenizer, name, options.seed, options.episodes, options.max_steps)
+            write(options.out, tokenizer, name, options.seed, options.episodes, options.max_steps)
         return
     _train(options, tokenizer, model_folder)
 
@@ -254,7 +281,7 @@ def _train(options: argparse.Namespace, tokenizer: PreTrainedTokenizerFast, fold
     model, start, losses = make_model(tokenizer, options.seed), time.time(), []
     if options.start:
         model.load_state_dict(load_model(options.start).state_dict())
-    samples = list(islice(read_episodes(options.out), options.episodes))
+    samples = list(islice(read_samples(options.out, options.on), options.episodes))
     epochs = [_thin(samples, tokenizer, options.skilled, f"{options.seed}/{epoch}") for epoch in range(options.epochs)]
     print(json.dumps({"parameters": model.num_parameters(), "sequences": sum(map(len, epochs))}), flush=True)
     steps = pretrain(

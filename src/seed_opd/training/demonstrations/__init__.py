@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from seed_opd.environments import NAMES
 from seed_opd.environments.options import WrongOption, check_options
 from seed_opd.errors import UserError
-from seed_opd.training.demonstrations.lesson import Demonstration, Teacher, teach
+from seed_opd.training.demonstrations.lesson import Demonstration, Reading, Teacher, teach
 
 
 def teacher(name: str, max_steps: int, **options: object) -> Teacher:
@@ -43,4 +43,4 @@ def demonstrations(name: str, seed: int, max_steps: int, **options: object) -> I
     return teach(teacher(name, max_steps, **options), seed)
 
 
-__all__ = ["Demonstration", "Teacher", "demonstrations", "teach", "teacher"]
+__all__ = ["Demonstration", "Reading", "Teacher", "demonstrations", "teach", "teacher"]

@@ -34,6 +34,14 @@ class Demonstration:
     skill: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A page, and questions about it with their answers, in the environment's grammar or in words."""
+
+    page: str
+    exchanges: tuple[tuple[str, str], ...]
+
+
 class Expert(Protocol):
     """A scripted player; `thought` says in a few words what its last action is for."""
 
@@ -85,6 +93,10 @@ class Teacher(ABC):
     def lesson(self, task: Task) -> Lesson:
         """A task of the environment's own splits, to measure on."""
         return Lesson(task, self.environment.category(task), partial(self.environment.reset, task))
+
+    def readings(self, seed: int) -> Iterator[Reading]:
+        """An endless stream of pages to read before play; empty where play alone teaches enough."""
+        return iter(())
 
     def advice(self, good: Trajectory) -> str | None:
         """The skill of a straight episode; None where there is nothing to say."""

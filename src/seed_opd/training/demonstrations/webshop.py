@@ -8,12 +8,12 @@ from functools import cached_property, partial
 from itertools import count
 
 from seed_opd.environments.base import Observation
-from seed_opd.environments.shop_texts import understand
+from seed_opd.environments.shop_texts import Offer, read_offers, understand
 from seed_opd.environments.webshop import WebshopEnvironment
 from seed_opd.environments.webshop.catalogue import Catalogue, open_unkept
 from seed_opd.environments.webshop.expert import BUY, NEXT, SEARCH_PAGE, SearchingExpert
 from seed_opd.environments.webshop.goals import Goal
-from seed_opd.training.demonstrations.lesson import Lesson, Teacher
+from seed_opd.training.demonstrations.lesson import Lesson, Reading, Teacher
 from seed_opd.trajectory import Task
 
 PER_CATALOGUE = 300
@@ -53,6 +53,24 @@ class WebshopTeacher(Teacher):
     def _begin(self, shop: WebshopEnvironment, task: Task) -> Observation:
         self.environment, self.goal = shop, shop.goal(task)
         return shop.reset(task)
+
+    def readings(self, seed: int) -> Iterator[Reading]:
+        """An endless stream of pages of results: which product has which number?
+
+        Numbers are rare and cannot be foreseen where they are shown: play alone does not teach to copy one.
+        """
+        rng = random.Random(f"readings/{seed}")
+        for lesson in self.lessons(seed):
+            query = understand(lesson.begin().goal).query
+            offers = read_offers(page := self.environment.step(f"search[{query}]").text)
+            if offers:
+                yield Reading(page, tuple(self._ask(offer, rng) for offer in rng.sample(offers, len(offers))))
+
+    def _ask(self, offer: Offer, rng: random.Random) -> tuple[str, str]:
+        number = offer.asin.upper()
+        opening = self.respond(f"open {number}", f"click[{offer.asin}]")
+        kinds = [(f"Open the {offer.title}.", opening), (f"Open {number}.", opening), (f"What is {number}?", offer.title)]
+        return rng.choices(kinds, weights=(0.55, 0.15, 0.3))[0]
 
     def expert(self, rng: random.Random, mistakes: float) -> SearchingExpert:
         return SearchingExpert(rng, mistakes, self.max_steps)
