@@ -120,8 +120,9 @@ def shared_folder(tmp_path_factory):
 
 @pytest.mark.parametrize("name", ["main", "sample-efficiency", "ablation"])
 def test_the_packaged_studies_run_at_their_smallest_size(name, shared_folder):
-    text = run(name, "--quick", "--out", str(shared_folder))
+    out = shared_folder / load_study(name).recipe
+    text = run(name, "--quick", "--out", str(out))
     assert f"{name}-quick.html" in text and "Success, macro average" in text
-    assert (shared_folder / f"{name}-quick.jsonl.xz").exists()
+    assert (out / f"{name}-quick.jsonl.xz").exists()
     if name == "sample-efficiency":
         assert "50% of the tasks" in text
