@@ -58,6 +58,13 @@ def test_labels_of_curves_that_end_together_do_not_overlap() -> None:
     assert heights[1] - heights[0] >= 16
 
 
+def test_a_long_name_beside_the_end_of_its_curve_has_room() -> None:
+    line = Line("skill_grpo", (Point(0, 0.1), Point(1, 0.5)))
+    picture = parse(line_chart([line], label="x", show=percent, width=760, height=360, end_labels=True))
+    (end,) = [text for text in picture.iter("text") if "end " in text.get("class", "")]
+    assert 760 - float(end.get("x", "0")) >= 7.5 * len("skill_grpo 50%")
+
+
 def test_names_are_escaped() -> None:
     hostile = '"><script>alert(1)</script>'
     line = Line(hostile, (Point(0, 1.0), Point(1, 2.0)))

@@ -84,7 +84,8 @@ def line_chart(
     values = [value for point in points for value in (point.y, point.low, point.high) if value is not None]
     ticks = nice_ticks(*_bounds([*values, *(value for _, value in guides)], from_zero), 5 if height > 220 else 3)
     x_low, x_high = _bounds([point.x for point in points], from_zero=False)
-    frame = Frame(width, height, 46, 88 if end_labels else 12, 12, 26, x_low, x_high, ticks[0], ticks[-1])
+    right = min(_end_room(lines, show), width // 3) if end_labels else 12
+    frame = Frame(width, height, 46, right, 12, 26, x_low, x_high, ticks[0], ticks[-1])
     parts = [_axes(frame, ticks, show), *(_guide(frame, *guide) for guide in guides)]
     parts += [_band(frame, line) for line in lines]
     parts += [_curve(frame, line, show) for line in lines]
@@ -210,6 +211,12 @@ def _marker(x: float, y: float, series: int, size: float) -> Markup:
         return Markup('<circle class="mark" cx="{:.1f}" cy="{:.1f}" r="{}"/>').format(x, y, size)
     path = " ".join(f"{x + dx * size:.1f},{y + dy * size:.1f}" for dx, dy in shape)
     return Markup('<polygon class="mark" points="{}"/>').format(path)
+
+
+def _end_room(lines: Sequence[Line], show: Format) -> int:
+    """Width that the longest label beside a curve's end needs."""
+    longest = max(len(f"{line.name} {show(line.points[-1].y)}") for line in lines)
+    return max(88, 16 + 8 * longest)
 
 
 def _end_labels(frame: Frame, lines: Sequence[Line], show: Format) -> list[Markup]:
