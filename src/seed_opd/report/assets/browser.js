@@ -91,7 +91,7 @@
       ...(allGaps(episode).length ? [legend(), glance(episode)] : []),
       ...episode.steps.map(step),
       ...(episode.final ? [element("div", { class: "step" }, element("h4", {}, "Final observation"),
-        element("div", { class: "observation" }, episode.final))] : []),
+        observation(episode.final))] : []),
     );
   }
 
@@ -162,17 +162,17 @@
         element("span", { class: each.valid ? "good" : "bad" }, each.valid ? "\u2713 valid" : "\u2717 invalid"),
         element("span", {}, `reward ${fixed(each.reward)}`),
         average === null ? null : element("span", {}, `mean gap ${fixed(average, 3)}`)),
-      observation(each),
+      observation(each.observation, each.image),
       each.tokens ? response(each.tokens, found) : element("div", { class: "response" }, each.response),
       each.tokens ? numbers(each.tokens, found) : null);
   }
 
   const SEPARATOR = " [SEP] "; // between the parts of a page, as WebShop writes it
 
-  function observation(each) {
-    const parts = each.observation.split(SEPARATOR);
-    const text = parts.length > 1 ? parts.map((part) => element("span", { class: "part" }, part)) : [each.observation];
-    const picture = each.image ? element("img", { class: "picture", alt: "", src: `data:image/png;base64,${each.image}` }) : null;
+  function observation(page, image) {
+    const parts = page.split(SEPARATOR);
+    const text = parts.length > 1 ? parts.map((part) => element("span", { class: "part" }, part)) : [page];
+    const picture = image ? element("img", { class: "picture", alt: "", src: `data:image/png;base64,${image}` }) : null;
     return element("div", { class: "observation" }, picture, ...text);
   }
 
