@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from seed_opd.config import packaged
 from seed_opd.errors import UserError
 from seed_opd.methods import TABLE
-from seed_opd.training.study import Study, load_study, plan
+from seed_opd.training.study import Run, Study, _log, load_study, plan
 
 QUICK = """
 name: two
@@ -46,6 +46,11 @@ def test_packaged_studies_name_methods_that_exist(name, quick):
     runs = plan(study)
     assert runs and {one.method for one in runs} <= set(TABLE) | set(study.variants)
     assert len({one.folder(Path()) for one in runs}) == len(runs)
+
+
+def test_runs_whose_names_differ_after_a_point_have_logs_of_their_own(tmp_path):
+    logs = {_log(Run(name, 0, 1.0, ()), tmp_path) for name in ("weight_0.1", "weight_0.1_rules", "weight_0.5")}
+    assert len(logs) == 3
 
 
 def test_the_main_study_compares_what_the_paper_compares():

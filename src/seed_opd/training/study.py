@@ -265,4 +265,5 @@ def _is_done(study: Study, run: Run, folder: Path) -> bool:
 
 
 def _log(run: Run, folder: Path) -> Path:
-    return run.folder(folder).with_suffix(".log")
+    target = run.folder(folder)
+    return target.with_name(f"{target.name}.log")  # a name may hold a point, as in weight_0.1
